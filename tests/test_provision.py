@@ -134,7 +134,7 @@ async def with_ui(temporal_cli: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.mark.parametrize("headers", STRANGERS.values(), ids=STRANGERS)
 async def test_the_web_interface_answers_no_strangers(headers: dict[str, str], with_ui: DevServer) -> None:
-    async with httpx.AsyncClient(base_url=with_ui.ui_url or "", trust_env=False) as client:
+    async with httpx.AsyncClient(base_url=with_ui.ui_url or "", trust_env=False, timeout=SURE_SECONDS) as client:
         page = await client.get("/", headers=headers)
         posted = await client.post(BATCH, headers={**headers, "Content-Type": "text/plain"}, content=json.dumps(BLIND))
 
@@ -145,7 +145,7 @@ async def test_the_web_interface_answers_no_strangers(headers: dict[str, str], w
 async def test_and_its_own_pages_still_act_by_it(with_ui: DevServer) -> None:
     client = await Client.connect(with_ui.address)
     parked = await client.start_workflow("Parked", id="w-lantern", task_queue="nobody-listens")
-    async with httpx.AsyncClient(base_url=with_ui.ui_url or "", trust_env=False) as browser:
+    async with httpx.AsyncClient(base_url=with_ui.ui_url or "", trust_env=False, timeout=SURE_SECONDS) as browser:
         page = await browser.get("/")
         script = await browser.get(page.text.split('href="/_app/', 1)[1].split('"', 1)[0].join(("/_app/", "")))
         async with asyncio.timeout(SURE_SECONDS):
@@ -186,7 +186,9 @@ async def test_no_request_reaches_it_hidden_in_another(bytes_sent: bytes, with_u
 
 
 async def test_its_http_interface_answers_nobody(with_ui: DevServer) -> None:
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{with_ui.http_port}", trust_env=False) as client:
+    async with httpx.AsyncClient(
+        base_url=f"http://127.0.0.1:{with_ui.http_port}", trust_env=False, timeout=SURE_SECONDS
+    ) as client:
         for headers in (*STRANGERS.values(), {}, OWN, {"Host": f"127.0.0.1:{with_ui.http_port}"}):
             posted = await client.post(
                 BATCH, headers={**headers, "Content-Type": "text/plain"}, content=json.dumps(BLIND)

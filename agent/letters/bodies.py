@@ -30,6 +30,9 @@ from longhaul.agent.values.spec.known_names import FullModelName
 from longhaul.agent.values.subagents import LONGEST_REPORT_CHARS
 
 Rules = Annotated[tuple[PermissionRule, ...], BeforeValidator(only_known_keys)]
+Binding = Annotated[str, Field(min_length=1)]
+"""What says which one is meant, or was looked at. An empty one says neither, and nothing may be taken for less: whoever
+does not know it leaves the field out."""
 
 LEAVING = "Leaving"
 """Error type of an activity whose worker is shut down: it is repeated elsewhere."""
@@ -63,7 +66,7 @@ class ChangeRules(Value):
     """Add rules to a session and revoke others, both at once or not at all."""
 
     add: Rules = ()
-    revoke: tuple[str, ...] = ()
+    revoke: tuple[Binding, ...] = ()
     """Ids, as the list of rules gives them."""
     by: str = Field(default="", max_length=MAX_ID_CHARS)
     why: str = Field(default="", max_length=2_000)
@@ -98,8 +101,8 @@ class ChangeBudget(Value):
 
     more: Raise = Field(default=Raise())
     end: End = ""
-    child: str = Field(default="", max_length=MAX_ID_CHARS)
-    """Id of the call whose sub-agent is given so much more, of what this session has left."""
+    child: str | None = Field(default=None, max_length=MAX_ID_CHARS)
+    """Id of the call whose sub-agent is given so much more, of what this session has left; clients send none empty."""
     allotted: bool = False
     """Of a sub-agent: so much more is put aside for it. Sessions send it."""
     request_id: str = Field(default="", max_length=MAX_ID_CHARS)
@@ -129,7 +132,7 @@ class ReplaceState(Value):
 class Settle(Value):
     """Say whether a call happened whose outcome is unknown."""
 
-    call_id: str
+    call_id: Binding
     happened: bool
     output: str = Field(default="", max_length=20_000)
     """What it answered, if that is known; the model reads it."""
@@ -150,7 +153,7 @@ class Compact(Value):
 class TellWorkerLeft(Value):
     """A worker was shut down while it worked for this session. Workers send it."""
 
-    worker: str = Field(max_length=MAX_ID_CHARS)
+    worker: Binding = Field(max_length=MAX_ID_CHARS)
     """As Temporal knows it: its process and host."""
     doing: str = Field(default="", max_length=MAX_ID_CHARS)
     """The activity that was cut short: a tool, or one of ours."""
@@ -161,7 +164,7 @@ class TellWorkerLeft(Value):
 class TellWorkerLacks(Value):
     """A worker lacks what the session's next step needs; it is tried again, also by others. Workers send it."""
 
-    worker: str = Field(max_length=MAX_ID_CHARS)
+    worker: Binding = Field(max_length=MAX_ID_CHARS)
     """As Temporal knows it: its process and host."""
     doing: str = Field(default="", max_length=MAX_ID_CHARS)
     """The activity that can't begin: a tool, or one of ours."""
@@ -176,9 +179,9 @@ class TellWorkerLacks(Value):
 class ChildReport(Value):
     """How a sub-agent's task ended. Sessions send it."""
 
-    call_id: str = Field(max_length=MAX_ID_CHARS)
+    call_id: Binding = Field(max_length=MAX_ID_CHARS)
     """Of the call that gave the task."""
-    session_id: str = Field(max_length=MAX_ID_CHARS)
+    session_id: Binding = Field(max_length=MAX_ID_CHARS)
     """The sub-agent's."""
     state: Literal["success", "error", "interrupted"]
     output: str = Field(max_length=2 * LONGEST_REPORT_CHARS)
@@ -193,7 +196,7 @@ class ChildReport(Value):
 class ReportAgain(Value):
     """Of a sub-agent: say once more how its task ended, if it has. Sessions send it."""
 
-    call_id: str = Field(max_length=MAX_ID_CHARS)
+    call_id: Binding = Field(max_length=MAX_ID_CHARS)
 
 
 def _as_json_text(value: object) -> object:
@@ -203,18 +206,18 @@ def _as_json_text(value: object) -> object:
 class CallDecision(Value):
     """`rules`: true takes all that were suggested; a list takes those of them."""
 
-    call_id: str
+    call_id: Binding
     decision: Literal["allow", "deny"]
     reason: str = Field(default="", max_length=20_000)
     input: Annotated[str | None, BeforeValidator(_as_json_text)] = None
     rules: bool | Rules = ()
-    digest: str | None = None
-    signature: str | None = Field(default=None, max_length=300)
+    digest: Binding | None = None
+    signature: Binding | None = Field(default=None, max_length=300)
     """As `agent.letters.signing` makes it; then the decision counts when a worker has checked it."""
 
 
 class Confirm(Value):
-    reply_id: str | None = None
+    reply_id: Binding | None = None
     decisions: tuple[CallDecision, ...] = Field(min_length=1)
     approver: str = Field(default="", max_length=MAX_ID_CHARS)
 
@@ -231,7 +234,7 @@ class UserConfirmResultEvent(OpenValue):
     """The seed's event, valid as it stands (agentscope/event)."""
 
     type: Literal["USER_CONFIRM_RESULT"] = "USER_CONFIRM_RESULT"
-    reply_id: str
+    reply_id: Binding
     confirm_results: Many[ConfirmResult] = Field(min_length=1)
 
 
@@ -338,9 +341,9 @@ class Observe(Value):
 class Interrupt(Value):
     """End the reply that is being made, or drop the named request that waits."""
 
-    reply_id: str | None = None
+    reply_id: Binding | None = None
     """Just this reply."""
-    request_id: str | None = None
+    request_id: Binding | None = None
     """Just this request; one that waits is dropped."""
     message: Messages = ()
     """Becomes the next request."""
@@ -351,13 +354,13 @@ class Interrupt(Value):
 class StopBackground(Value):
     """Stop what works in the background: what this call has begun, or all of it."""
 
-    call_id: str = Field(default="", max_length=MAX_ID_CHARS)
-    """Of a command or a sub-agent; empty: all."""
+    call_id: str | None = Field(default=None, max_length=MAX_ID_CHARS)
+    """Of a command or a sub-agent; without it, all. Clients send no empty one."""
     by: str = Field(default="", max_length=MAX_ID_CHARS)
 
 
 class ExternalResultItem(Value):
-    id: str
+    id: Binding
     output: Any
     """Text; or a list of text and data blocks; or any JSON value, which the model then reads as JSON."""
     state: Literal["success", "error"] = "success"
@@ -365,7 +368,7 @@ class ExternalResultItem(Value):
 
 
 class ExternalResult(Value):
-    reply_id: str | None = None
+    reply_id: Binding | None = None
     results: tuple[ExternalResultItem, ...] = Field(min_length=1)
     by: str = Field(default="", max_length=MAX_ID_CHARS)
 
@@ -374,7 +377,7 @@ class ExternalExecutionResultEvent(OpenValue):
     """The seed's event, valid as it stands (agentscope/event)."""
 
     type: Literal["EXTERNAL_EXECUTION_RESULT"] = "EXTERNAL_EXECUTION_RESULT"
-    reply_id: str
+    reply_id: Binding
     execution_results: Many[ToolResultBlock] = Field(min_length=1)
 
     @field_validator("execution_results")

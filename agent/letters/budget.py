@@ -20,7 +20,7 @@ def change(record: Record, body: ChangeBudget) -> Received:
     if body.request_id and body.request_id in account.handled:
         return Received((), {"changed": True, "already": True, "limits": budget.told()})
     if body.child:
-        return _allot(record, body, budget, account)
+        return _allot(record, body, body.child, budget, account)
     if (above := record.parent) and not above.told and not body.allotted:
         put_aside = [name for name, _ in body.more.given() if name in above.allotted]
         if put_aside:
@@ -41,13 +41,11 @@ def change(record: Record, body: ChangeBudget) -> Received:
     return Received((entry,), {"changed": True, "already": False, "limits": raised.told()})
 
 
-def _allot(record: Record, body: ChangeBudget, budget: Budget, account: Account) -> Received:
+def _allot(record: Record, body: ChangeBudget, call_id: str, budget: Budget, account: Account) -> Received:
     """A sub-agent at work is given more of what is left here."""
-    child, key = record.children.get(body.child), child_key(body.child)
+    child, key = record.children.get(call_id), child_key(call_id)
     if child is None or child.outcome or child.stopped or key not in account.spending.reserved:
-        raise Unusable(
-            f"child: no sub-agent with the task {body.child!r} is at work here for which anything is put aside"
-        )
+        raise Unusable(f"child: no sub-agent with the task {call_id!r} is at work here for which anything is put aside")
     if body.end or not any(body.more.given()):
         raise Unusable(
             "child: say in `more` how much more it is given; its own session is told how its reply is to end"
@@ -62,7 +60,7 @@ def _allot(record: Record, body: ChangeBudget, budget: Budget, account: Account)
             left = shown(name, max(limit - used, 0))
             raise Unusable(f"more.{name}: {left} of this session's own budget is left; raise that first")
     amount = account.spending.reserved[key] + _sums(body.more)
-    entry = e.BudgetAllotted(call_id=body.child, amount=amount, more=body.more, by=body.by, request_id=body.request_id)
+    entry = e.BudgetAllotted(call_id=call_id, amount=amount, more=body.more, by=body.by, request_id=body.request_id)
     return Received((entry,), {"changed": True, "already": False, "limits": budget.told()})
 
 

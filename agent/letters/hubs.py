@@ -19,9 +19,9 @@ class HubSays(Value):
 
     hub: str = Field(min_length=1, max_length=MAX_ID_CHARS)
     """Id of its workflow."""
-    life: str = Field(max_length=200)
+    life: str = Field(min_length=1, max_length=200)
     name: str = Field(max_length=200)
-    member: str = Field(max_length=200)
+    member: str = Field(min_length=1, max_length=200)
     """How the session is called there."""
     user_id: str | None = None
     """Whose the hub is."""

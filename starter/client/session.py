@@ -46,6 +46,7 @@ from longhaul.starter.client.wire import (
     as_messages,
     asked_schema,
     call_id_of,
+    check_given,
     decision_on,
     plain,
     start_operation,
@@ -345,7 +346,7 @@ class Session(Steering):
             self._sending.update, self.status, self._moves(), context_config, instructions, by
         )
 
-    async def stop_background(self, call_id: str = "", *, by: str = "") -> dict[str, str]:
+    async def stop_background(self, call_id: str | None = None, *, by: str = "") -> dict[str, str]:
         """Stop the command or the sub-agent in the background that this call has begun; without one, all of them.
 
         Waits up to fifteen seconds for their ends. Returns by call id how each has ended: of a command `stopped`, or
@@ -353,7 +354,8 @@ class Session(Steering):
         nobody has heard of that. Sent again it answers the same. A session that is over is opened again for it. Raises
         Refused for a call that nothing works for, and names those that something does; NoSession.
         """
-        body = {"call_id": call_id, "by": by}
+        check_given("call_id", call_id)
+        body = {"by": by} if call_id is None else {"call_id": call_id, "by": by}
         answer = await self.stored.open_or_not(lambda: self._sending.update("stop_background", body))
         return await background.ends_of(answer["call_ids"], self.status, self._moves())
 

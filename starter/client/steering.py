@@ -8,7 +8,7 @@ from longhaul.agent.plain.hooks import Hooks
 from longhaul.agent.values.budget import End, Raise
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.starter.client.sending import Sending
-from longhaul.starter.client.wire import as_messages, plain
+from longhaul.starter.client.wire import as_messages, check_given, plain
 
 if TYPE_CHECKING:
     from longhaul.starter.client.states.stored import Stored
@@ -77,7 +77,7 @@ class Steering:
         more: Raise | Mapping[str, float] | None = None,
         *,
         end: End = "",
-        child: str = "",
+        child: str | None = None,
         by: str = "",
         request_id: str | None = None,
     ) -> dict[str, float]:
@@ -89,8 +89,10 @@ class Steering:
         `request_id`: the same one twice is one change. Raises Refused for a session without a budget, for a limit that
         it does not have, and for an end where no reply waits.
         """
+        check_given("child", child)
         request = request_id or uuid.uuid4().hex
-        body = {"more": plain(more or {}), "end": end, "child": child, "by": by, "request_id": request}
+        body = {"more": plain(more or {}), "end": end, "by": by, "request_id": request}
+        body |= {} if child is None else {"child": child}
         return dict((await self._sending.update("budget", body))["limits"])
 
     async def resume(self, *, by: str = "") -> None:

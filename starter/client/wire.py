@@ -72,6 +72,12 @@ def check_name(what: str, name: str) -> None:
         raise ValueError(f"{what}: {name!r} is not text that can be stored; leave out NUL and lone surrogates")
 
 
+def check_given(field: str, named: str | None) -> None:
+    """Raise Refused for an empty id where none means all of them, or another one: it is a slip."""
+    if named == "":
+        raise Refused(f"{field}: '' names nothing; give an id, or leave it out")
+
+
 def check_size(name: str, body: dict[str, Any], client: Client) -> None:
     """Raise Refused for a body that this client could not send."""
     limit = BODY_LIMIT_BYTES if stored_in(client.data_converter) is None else BODY_LIMIT_BY_REFERENCE_BYTES
@@ -160,7 +166,9 @@ def decision_on(
 ) -> dict[str, Any]:
     """One decision in the body of `confirm`; with the digest of what was seen, when a PendingCall says it."""
     decision: dict[str, Any] = {"call_id": call_id_of(call), "decision": word, "reason": reason}
-    if isinstance(call, PendingCall) and call.digest:
+    if isinstance(call, PendingCall) and (
+        call.digest or call.waits_for == "person"
+    ):  # the session refuses an empty one
         decision["digest"] = call.digest
     if given is not None:
         decision["input"] = given

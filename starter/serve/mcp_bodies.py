@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from longhaul.agent.entries.requests import When
+from longhaul.agent.letters.bodies import Binding
 from longhaul.agent.plain.ids import MAX_ID_CHARS
 from longhaul.agent.values.conversation.messages import ErrorInfo
 from longhaul.starter.serve.request_bodies import LONGEST_WAIT_SECONDS, Name, Whose
@@ -55,9 +56,9 @@ class ReadOn(OfSession):
 
 
 class OnCall(OfSession):
-    call_id: str = Field(description="As the inbox names it")
+    call_id: Binding = Field(description="As the inbox names it")
     decision: Literal["allow", "deny"]
-    digest: str | None = Field(
+    digest: Binding | None = Field(
         default=None, description="As it stands beside the call that was looked at; needed to allow it"
     )
     reason: str = Field(default="", max_length=20_000, description="Of a denial; the agent's model reads it")

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
-from longhaul.agent.letters.bodies import ExternalResultItem, Observe, Rules, Submit
+from longhaul.agent.letters.bodies import Binding, ExternalResultItem, Observe, Rules, Submit
 from longhaul.agent.plain.values import Many, Value, sparse
 from longhaul.agent.views.trajectory import Kind
 from longhaul.starter.client.wire import check_name
@@ -170,7 +170,7 @@ class Observation(Observe):
 class Decision(Value):
     """On one call that waits for a person. `rules`: true takes all that were suggested, a list takes those of them."""
 
-    call_id: str
+    call_id: Binding
     """As `pending` names it."""
     decision: Literal["allow", "deny"]
     """Whether it may run."""
@@ -180,7 +180,7 @@ class Decision(Value):
     """Other arguments than the model's."""
     rules: bool | Rules = ()
     """Suggested ones, to take along for later calls."""
-    digest: str | None = None
+    digest: Binding | None = None
     """Of what was looked at, as `pending` shows it. To allow, it is needed."""
 
 

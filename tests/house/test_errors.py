@@ -11,6 +11,7 @@ import pytest
 DRAWN = Path(__file__).parents[2] / "docs" / "people" / "errors.md"
 
 INSIDE = {
+    "RefusedRequest": "becomes the answer to a request of the Web UI that may not be asked",
     "NoVectors": "makes a search go by words alone",
     "NoWords": "becomes the line about a file that was left out",
     "NotRegular": "is asked about, as a file that can't be read",

@@ -28,8 +28,8 @@ def budget(  # noqa: PLR0913  one parameter a flag
         typer.Option("--summarise", help="The same, after a last call in which the model says where things stand."),
     ] = False,
     child: Annotated[
-        str, typer.Option("--child", help="Give it to the sub-agent of this call, of what the session has left.")
-    ] = "",
+        str | None, typer.Option("--child", help="Give it to the sub-agent of this call, of what the session has left.")
+    ] = None,
     at: Annotated[
         str,
         typer.Option(

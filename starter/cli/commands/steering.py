@@ -28,7 +28,9 @@ def approve(  # noqa: PLR0913  one parameter a flag
     ] = False,
     accept_rules: Annotated[bool, typer.Option("--accept-rules", help="Take all suggested rules along.")] = False,
     rule: Annotated[list[str] | None, typer.Option(help="A suggested rule to take along, as it is shown.")] = None,
-    seen: Annotated[str, typer.Option(help="How the digest begins of what you looked at, as it was shown.")] = "",
+    seen: Annotated[
+        str | None, typer.Option(help="How the digest begins of what you looked at, as it was shown.")
+    ] = None,
     show: Annotated[bool, typer.Option("--show", help="Show all of what waits, and decide nothing.")] = False,
     until: Annotated[
         str | None, typer.Option(help="When the accepted rules end: a date, a time, or a while as in 8h, 30d.")
@@ -138,7 +140,9 @@ def interrupt(
 
 def stop(
     s: options.SessionName,
-    call: Annotated[str, typer.Argument(metavar="[CALL]", help="Id of the call that began it; without one, all.")] = "",
+    call: Annotated[
+        str | None, typer.Argument(metavar="[CALL]", help="Id of the call that began it; without one, all.")
+    ] = None,
     *,
     approver: options.As = None,
     user: options.User = None,

@@ -117,7 +117,7 @@ class Commands:
         self._do_beside(self._stopped(call_id))
 
     async def _stopped(self, call_id: str) -> None:
-        ends = await self._session.stop_background(call_id, by=self._by)
+        ends = await self._session.stop_background(call_id or None, by=self._by)
         self._screen.show_folded(*render_background.stopped(ends))
 
     async def _queue(self, _: str) -> None:

@@ -24,7 +24,7 @@ class BudgetWish:
     more: Raise
     stop: bool = False
     summarise: bool = False
-    child: str = ""
+    child: str | None = None
     at: str = ""
 
     @property
@@ -39,7 +39,7 @@ async def budget(screen: Screen, name: Name, wish: BudgetWish, approver: str | N
     """Change it as was wished, and show it."""
     raises, end = any(wish.more.given()), wish.end
     async with opened(name) as session:
-        waiting = await out_of_budget(session, wish.at) if wish.at or not wish.child else None
+        waiting = await out_of_budget(session, wish.at) if wish.at or wish.child is None else None
         if (raises or end) and waiting is not None:
             await _answer(session, waiting, wish, decider(approver))
         elif raises or end:
@@ -65,7 +65,7 @@ async def budget(screen: Screen, name: Name, wish: BudgetWish, approver: str | N
 
 async def _answer(root: Session, waiting: WaitingBelow, wish: BudgetWish, by: str) -> None:
     """More is raised from the root down to it; the end of a reply is its own."""
-    if wish.child:
+    if wish.child is not None:
         raise Misuse("--child and --at: --at finds the way from the root by itself; leave --child out")
     if wish.end:
         await waiting.session.change_budget(wish.more, end=wish.end, by=by)

@@ -36,7 +36,7 @@ class DecisionFlags:
     rules: tuple[str, ...] = ()
     """By the names under which they are shown: `Bash(git add:*)`."""
     approver: str | None = None
-    seen: str = ""
+    seen: str | None = None
     """How the digest begins of what was looked at; for one call."""
     until: str | None = None
     """When the accepted rules end."""
@@ -46,7 +46,9 @@ class DecisionFlags:
     @property
     def is_bare(self) -> bool:
         """Whether nothing is said of what is allowed."""
-        return self.allow and not (self.input or self.by_editor or self.accept_rules or self.rules or self.seen)
+        return (
+            self.allow and not (self.input or self.by_editor or self.accept_rules or self.rules) and self.seen is None
+        )
 
 
 async def decide(screen: Screen, name: Name, call_ids: Sequence[str], decision: DecisionFlags) -> int:
@@ -63,7 +65,7 @@ async def decide(screen: Screen, name: Name, call_ids: Sequence[str], decision: 
         for flag, given in (
             ("--edit", decision.input),
             ("--editor", decision.by_editor or None),
-            ("--seen", decision.seen or None),
+            ("--seen", decision.seen),
         ):
             if given is not None and len(chosen) != 1:
                 raise Misuse(f"{flag} is for one call, and {len(chosen)} were chosen: {', '.join(chosen)}; name it")
@@ -83,7 +85,8 @@ async def _decide_there(
     """`calls`: those that are decided on, by id; None for one that does not wait: its session says why not."""
     for call in calls.values():
         if call is not None:
-            _check_seen(session, call, decision.seen)
+            if decision.seen is not None:
+                _check_seen(session, call, decision.seen)
             if decision.by_editor:
                 decision = replace(decision, input=await _from_editor(screen, session, call))
             if not screen.as_json:
@@ -148,7 +151,7 @@ def _decision_on(call_id: str, call: PendingCall | None, decision: DecisionFlags
 
 
 def _check_seen(session: Session, call: PendingCall, seen: str) -> None:
-    if not call.digest.startswith(seen):
+    if not seen or not call.digest.startswith(seen):
         raise Misuse(
             f"{call.call_id!r} is not as it was when it was looked at (--seen {seen!r}, and now it is "
             f"{render_pending.short_digest(call)!r}); look again: longhaul approve {session.id} {call.call_id} --show"

@@ -97,7 +97,7 @@ async def interrupt(screen: Screen, name: Name, message: str | None, request_id:
     return 0
 
 
-async def stop(screen: Screen, name: Name, call_id: str, approver: str | None) -> int:
+async def stop(screen: Screen, name: Name, call_id: str | None, approver: str | None) -> int:
     """Stop what works in the background."""
     async with connected() as app:
         session = await find_known(app, name)

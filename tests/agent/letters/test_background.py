@@ -69,8 +69,8 @@ def test_one_is_stopped_by_its_id_and_the_other_works_on() -> None:
     assert play.record.children["a"].stopped_by == "somebody"
 
 
-@pytest.mark.parametrize("named", ["b1", "a", ""])
-def test_twice_is_as_good_as_once_also_when_it_is_over(named: str) -> None:
+@pytest.mark.parametrize("named", ["b1", "a", None])
+def test_twice_is_as_good_as_once_also_when_it_is_over(named: str | None) -> None:
     play = busy()
     first = play.tell("stop_background", {"call_id": named, "by": "ana"})
     seq = play.record.seq

@@ -1,5 +1,6 @@
 """`longhaul approve` and `deny` where several calls wait, or several people have to say yes."""
 
+import asyncio
 import json
 from dataclasses import replace
 
@@ -9,7 +10,9 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
+from longhaul.starter.client.wire import Refused
 from tests.e2e.conftest import Cli
+from tests.limits import SURE_SECONDS
 from tests.workflows.letters import until
 from tests.workflows.paying import paid
 
@@ -59,6 +62,31 @@ async def test_calls_of_a_batch_are_decided_one_by_one_and_the_rest_together(cli
     assert sorted(paid(ledger)) == ["bo", "cy", "dot"]
     texts = {result.id: result.get_text() for result in done.get_tool_results()}
     assert texts["ana"] == "This call was denied by eve and did not run: she is away"
+
+
+async def test_nothing_is_approved_by_saying_nothing_of_what_was_seen(cli: Cli, app: Longhaul) -> None:
+    """By a flag, by the client and by a bare signal."""
+    ledger = cli.folder / "ledger"
+    session = paying(cli, app, "drawer", "ana")
+    await session.reply("Pay her")
+    (call,) = await session.pending()
+    unseen = {"call_id": "ana", "decision": "allow", "digest": ""}
+
+    typed = cli("approve", "drawer", "ana", "--seen", "", "--as", "eve")
+    with pytest.raises(Refused, match=r"digest.*at least 1 character"):
+        await session.confirm(call.model_copy(update={"digest": ""}), allow=True, approver="eve")
+    before = (await session.status()).refused
+    await app.client.get_workflow_handle(session.workflow_id).signal("confirm", {"decisions": [unseen]})
+    async with asyncio.timeout(SURE_SECONDS):
+        while (status := await session.status()).refused == before:  # noqa: ASYNC110  a signal tells nobody that it was taken
+            await asyncio.sleep(0.05)
+
+    for command in (("stop", "drawer", ""), ("budget", "drawer", "--raise-calls", "1", "--child", "")):
+        nothing = cli(*command)
+        assert (nothing.code, "'' names nothing" in nothing.err) == (2, True), nothing
+    assert (typed.code, "--seen ''" in typed.err) == (2, True), typed
+    assert "digest" in status.last_refusals[-1]["reason"]
+    assert (status.pending, paid(ledger)) == (1, [])
 
 
 async def test_two_people_have_to_approve_and_an_edit_begins_anew(cli: Cli, app: Longhaul) -> None:

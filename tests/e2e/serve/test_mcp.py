@@ -109,6 +109,7 @@ async def test_a_session_is_begun_looked_at_decided_on_and_read(  # noqa: PLR091
         (waiting,) = (await told(client, "status", **at))["calls"]
         decision = {**at, "call_id": "edit-7", "decision": "allow"}
         unseen = await refused(client, "decide", **decision)
+        empty = await refused(client, "decide", **decision, digest="")
         other = await refused(client, "decide", **decision, digest="0" * 64)
         before = (tmp_path / "greeting.txt").read_text()
         asked = await told(client, "read", **at, wait=60)
@@ -123,6 +124,7 @@ async def test_a_session_is_begun_looked_at_decided_on_and_read(  # noqa: PLR091
     assert [call["tool"] for call in begun["calls"]] == ["Edit"]
     assert (again["session"], again["reply_id"]) == (begun["session"], begun["reply_id"])
     assert "digest" in unseen
+    assert "digest" in empty
     assert other
     assert before == "hello world\n"
     assert asked["text"].startswith("I will greet the moon.\n")

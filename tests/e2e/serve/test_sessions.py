@@ -160,6 +160,8 @@ async def test_what_waits_is_decided_by_who_has_seen_it(tmp_path: Path, served: 
     async with served.client() as ana:
         parked = await ana.post(f"{session}/messages", json={"messages": "Greet"}, params={"wait": 30})
         blind = await ana.post(f"{session}/decisions", json=allow)
+        empty = await ana.post(f"{session}/decisions", json=allow | {"digest": ""})
+        nobody = await ana.post(f"{session}/decisions", json=allow | {"call_id": ""})
         other = await ana.post(f"{session}/decisions", json=allow | {"digest": "0" * 64})
         steered = [(await ana.post(f"{session}/{way}", json={})).status_code for way in ("pause", "resume", "resume")]
         gone = await ana.post(f"{session}/decisions", json=allow | {"call_id": "edit-8"})
@@ -173,6 +175,8 @@ async def test_what_waits_is_decided_by_who_has_seen_it(tmp_path: Path, served: 
 
     assert (parked.status_code, parked.json()["status"]) == (200, "waiting")
     assert (blind.status_code, blind.json()["errors"][0]["field"]) == (422, "digest")
+    assert (empty.status_code, empty.json()["errors"][0]["field"]) == (422, "digest")
+    assert (nobody.status_code, nobody.json()["errors"][0]["field"]) == (422, "call_id")
     assert (other.status_code, other.json()["type"]) == (409, "urn:longhaul:refused")
     assert steered == [200, 204, 409], "the second time nothing is paused"
     assert (gone.status_code, "edit-8" in gone.json()["detail"]) == (409, True)
