@@ -45,7 +45,7 @@ class Entrance:
 
     @property
     def has_login(self) -> bool:
-        return self._served.tokens is not None
+        return not self._served.is_open
 
     def visitor(self, request: Request) -> Visitor:
         """Raises Problem for whoever is not signed in, or may not read."""
@@ -53,9 +53,10 @@ class Entrance:
 
     def known(self, token: str) -> Visitor:
         """Raises Problem."""
-        authorization = f"Bearer {token}" if self.has_login else ""
+        has_login = self.has_login
+        authorization = f"Bearer {token}" if has_login else ""
         caller = caller_of(self._served, authorization, "read")
-        key = token.encode("utf-8", "surrogatepass") if self.has_login else self._secret
+        key = token.encode("utf-8", "surrogatepass") if has_login else self._secret
         return Visitor(caller, authorization, hmac.new(key, b"longhaul console form", hashlib.sha256).hexdigest())
 
     def check_origin(self, request: Request) -> None:

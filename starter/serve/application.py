@@ -30,7 +30,7 @@ def application(served: Served, pages: Sequence[Route] = ()) -> Starlette:
 
     async def openapi(request: Request) -> Response:
         del request
-        described = await asyncio.to_thread(_described, served.root_path, guarded=served.tokens is not None)
+        described = await asyncio.to_thread(_described, served.root_path, guarded=not served.is_open)
         return Response(described, media_type="application/json")
 
     by_path = groupby(sorted(OPERATIONS, key=lambda one: one.path), key=lambda one: one.path)

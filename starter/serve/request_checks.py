@@ -90,7 +90,7 @@ async def carried_out(operation: Operation, call: Call) -> Any:
 
 def caller_of(served: Served, header: str | None, scope: TokenScope | None, also: TokenScope | None = None) -> Caller:
     """Raises Problem for whoever is not known, or may not."""
-    if served.tokens is None or scope is None:
+    if scope is None or served.is_open:
         return served.local
     caller = known_caller(served, header)
     for wanted in (scope, also or scope):
@@ -101,7 +101,7 @@ def caller_of(served: Served, header: str | None, scope: TokenScope | None, also
 
 def known_caller(served: Served, header: str | None) -> Caller:
     """Raises Problem for whoever is not known."""
-    if served.tokens is None:
+    if served.tokens is None or served.is_open:
         return served.local
     kind, _, token = (header or "").partition(" ")
     try:

@@ -34,9 +34,9 @@ class Served:
 
     app: Longhaul
     tokens: Tokens | None
-    """None: only this machine is served, and whoever sits at it may do everything."""
+    """None: there is no login; only this machine is served, and whoever sits at it may do everything."""
     local: Caller
-    """Who asks where there are no tokens."""
+    """Who asks while it is open."""
     hosts: frozenset[str]
     """Names that this server goes by."""
     origins: tuple[str, ...] = ()
@@ -46,6 +46,11 @@ class Served:
     """Set when the server is about to end."""
     readers: Counter[str] = field(default_factory=Counter[str])
     """Open event streams by who reads."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether everybody who reaches it is let in, now: it ends with the first token, whoever makes it."""
+        return self.tokens is None or self.tokens.are_awaited()
 
 
 @dataclass(frozen=True, slots=True)

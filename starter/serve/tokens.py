@@ -58,10 +58,11 @@ class TokenLine:
 class Tokens:
     """Those that are known now. With a file: as it is now, so that a line taken out counts at once."""
 
-    def __init__(self, entries: Sequence[TokenLine], path: Path | None = None) -> None:
+    def __init__(self, entries: Sequence[TokenLine], path: Path | None = None, *, awaited: bool = False) -> None:
         self._entries = tuple(entries)
-        self._path = path
+        self.path = path
         self._read_as: Stamp = UNREAD
+        self._awaited = awaited
 
     @classmethod
     def of(cls, setting: str) -> "Tokens | None":
@@ -73,6 +74,28 @@ class Tokens:
         tokens = cls((), Path(setting).expanduser())
         tokens._refresh()
         return tokens
+
+    @classmethod
+    def made_later(cls, path: Path) -> "Tokens":
+        """Of a file that may not be there yet. Raises BadTokens for one that is there and can't be used."""
+        tokens = cls((), path, awaited=True)
+        if not tokens.are_awaited():
+            tokens._refresh()
+        return tokens
+
+    def are_awaited(self) -> bool:
+        """Whether nobody has made one so far: then there is nothing by which to let people in. Once there was a file,
+        also an empty one, it is not asked again: whoever takes the file away lets nobody in. One that can't be looked
+        at is there."""
+        if self._awaited and self.path is not None:
+            try:
+                self.path.stat()
+                self._awaited = False
+            except FileNotFoundError:
+                pass
+            except OSError:
+                self._awaited = False
+        return self._awaited
 
     def caller_of(self, token: str) -> Caller | None:
         """Raises BadTokens when the file has become unusable: then nobody is let in."""
@@ -87,10 +110,10 @@ class Tokens:
         return found
 
     def _refresh(self) -> None:
-        if self._path is None or (now := _stamp(self._path)) == self._read_as:
+        if self.path is None or (now := _stamp(self.path)) == self._read_as:
             return
         self._entries, self._read_as = (), UNREAD
-        self._entries = read(self._path)
+        self._entries = read(self.path)
         self._read_as = now
 
 

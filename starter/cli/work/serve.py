@@ -55,7 +55,7 @@ async def serve(place: ListenPlace, *, login: bool = True) -> int:
     if agent_names():
         trusted(Path.cwd())  # now, while somebody may be asked: later a request would be refused for it
     tokens = _tokens(settings) if login else None
-    listening = listen(place, is_guarded=tokens is not None)
+    listening = listen(place, is_guarded=tokens is not None and not tokens.are_awaited())
     with contextlib.closing(listening):
         async with Longhaul.connect(settings=settings) as app:
             served = Served(
@@ -81,6 +81,8 @@ async def _run(served: Served, listening: socket.socket, page: str) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop)
     host, port = listening.getsockname()[:2]
+    if served.is_open:
+        print(f"longhaul: {_open_to(served.tokens)}", file=sys.stderr, flush=True)
     print(f"http://{f'[{host}]' if ':' in host else host}:{port}{served.root_path}{page}", flush=True)
     await server.serve(sockets=[listening])
 
@@ -110,11 +112,18 @@ class HttpServer(uvicorn.Server):
         yield
 
 
+def _open_to(tokens: Tokens | None) -> str:
+    who = "open to everybody who can log in to this machine, and to whatever a proxy on it lets through"
+    if tokens is None:
+        return f"{who}: they may do what you may. `longhaul serve` has the same pages, for whom you make tokens"
+    return f"{who}, as long as no token is made: `longhaul serve token --user NAME` closes it at once ({tokens.path})"
+
+
 def _tokens(settings: Settings) -> Tokens | None:
     """Whoever has made tokens means them: then nobody is let in without one."""
-    usual = settings.data_dir / TOKENS
     try:
-        return Tokens.of(settings.serve_tokens or (str(usual) if usual.exists() else ""))
+        named = Tokens.of(settings.serve_tokens)
+        return named if named is not None else Tokens.made_later(settings.data_dir / TOKENS)
     except BadTokens as error:
         raise Misuse(str(error)) from error
 

@@ -1,6 +1,8 @@
 """`longhaul serve`: what streams and requests that wait come to whose token is taken out meanwhile."""
 
 import asyncio
+import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -121,3 +123,78 @@ async def test_requests_that_wait_end_when_their_token_is_taken_out(
     assert not of_others
     assert reply["status"] == "working"
     assert status["queued"] == 2
+
+
+async def test_the_first_token_closes_every_server_that_was_open_and_none_opens_again(  # noqa: PLR0915  one life
+    tmp_path: Path, worker: int, cli_environment: dict[str, str]
+) -> None:
+    """Two servers of one data directory, their pages, `/mcp` and the streams that are open from before."""
+    assert worker
+    session = agent(tmp_path, {"text": "There."})
+    page = session.replace("/v1/sessions", "/console/s")
+    environment = cli_environment | {"LONGHAUL_DATA_DIR": str(tmp_path / "data"), "LONGHAUL_TRUST": "1"}
+    environment.pop("LONGHAUL_SERVE_TOKENS", None)
+    streams = [Reader(), Reader(), Reader()]
+    async with (
+        serving(tmp_path, environment) as one,
+        serving(tmp_path, environment) as other,
+        httpx.AsyncClient(base_url=one.url, timeout=SURE_SECONDS, trust_env=False) as here,
+        httpx.AsyncClient(base_url=other.url, timeout=SURE_SECONDS, trust_env=False) as there,
+    ):
+        await here.post(f"{session}/messages?wait=30", json={"messages": "How far?"})
+        before = [await asked(client, session, page) for client in (here, there)]
+        paths = ((here, f"{session}/events"), (there, f"{session}/events"), (here, f"{page}/events"))
+        reading = [asyncio.create_task(one.read(*at)) for one, at in zip(streams, paths, strict=True)]
+        async with asyncio.timeout(SURE_SECONDS):
+            for stream in streams:
+                async with stream.news:
+                    await stream.news.wait_for(partial(getattr, stream, "recorded"))
+        token = await made_token(tmp_path, environment)
+        after = [await asked(client, session, page) for client in (here, there)]
+        async with asyncio.timeout(SURE_SECONDS):
+            ends = await asyncio.gather(*reading)
+        with_it = {"Authorization": f"Bearer {token}"}
+        let_in = [(await client.get("/v1/sessions", headers=with_it)).status_code for client in (here, there)]
+        file = tmp_path / "data" / "serve-tokens"
+        file.write_text("")
+        without_lines = [(await client.get("/v1/sessions", headers=with_it)).status_code for client in (here, there)]
+        file.unlink()
+        without_file = [(await client.get("/v1/sessions", headers=with_it)).status_code for client in (here, there)]
+
+    assert before == [[200, 200, 200]] * 2
+    assert after == [[401, 401, 303]] * 2
+    assert [end.data["why"] for end in ends if end] == ["unauthorized"] * 3
+    assert (let_in, without_lines, without_file) == ([200, 200], [401, 401], [503, 503])
+    said = one.log.read_text()
+    assert "open to everybody who can log in to this machine" in said
+    assert f"closes it at once ({file})" in said
+
+
+async def asked(client: httpx.AsyncClient, session: str, page: str) -> list[int]:
+    """Without a token: a route, a tool, a page."""
+    at = {"agent": "lamp", "session": session.rpartition("/")[2]}
+    got = [await client.get(f"{session}/status"), await client.post("/mcp", **mcp_call("status", **at))]
+    return [answer.status_code for answer in (*got, await client.get(page))]
+
+
+async def made_token(folder: Path, environment: dict[str, str]) -> str:
+    command = [sys.executable, "-P", "-m", "longhaul.starter.cli.main", "serve", "token", "--user", "ana"]
+    process = await asyncio.create_subprocess_exec(
+        *command, cwd=folder, env=environment, stdout=asyncio.subprocess.PIPE
+    )
+    return (await process.communicate())[0].decode().strip()
+
+
+async def test_a_server_with_a_token_says_nothing_of_being_open(
+    tmp_path: Path, cli_environment: dict[str, str]
+) -> None:
+    environment = cli_environment | {"LONGHAUL_DATA_DIR": str(tmp_path / "data")}
+    await made_token(tmp_path, environment)
+    async with (
+        serving(tmp_path, environment) as server,
+        httpx.AsyncClient(base_url=server.url, timeout=SURE_SECONDS, trust_env=False) as client,
+    ):
+        answered = await client.get("/v1/sessions")
+
+    assert answered.status_code == 401
+    assert "open to" not in server.log.read_text()
