@@ -10,6 +10,7 @@ LISTED = {
     "only Linux tells a child that its parent died": "the platform's",
     "/proc and prctl are Linux's": "the platform's",
     "/proc is Linux's": "the platform's",
+    "only root sees what processes that keep to themselves have open": "the system's: they hide it from their own user",
     "/dev/shm is Linux's": "the platform's",
     "no XFS can be made and mounted": "the system's: it takes root, loop devices and xfsprogs",
     "tmux is not on PATH": "the system's: a terminal of each test's own stands in for it",
