@@ -18,7 +18,7 @@ from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.attempt import own_session
 from longhaul.activities.attempt.heartbeat_details import EarlierAttempts
-from longhaul.activities.models.failures.retry_errors import failed_for_good, pause_seconds
+from longhaul.activities.models.failures.retry_errors import FewTries, failed_for_good, pause_seconds
 from longhaul.activities.process.cancelled_here import is_cancelled_here
 from longhaul.agent.letters.bodies import WORKER_LACKS
 
@@ -49,7 +49,7 @@ async def waited_out(failure: ApplicationError, wait_seconds: float) -> Applicat
     info = activity.info()
     told = failure.next_retry_delay.total_seconds() if failure.next_retry_delay else 0.0
     pause = pause_seconds(info.attempt, told, info.retry_policy or _AT_FIRST)
-    if not is_patient():
+    if not is_patient() or isinstance(failure, FewTries):
         return ApplicationError(failure.message, type=failure.type, next_retry_delay=timedelta(seconds=pause))
     now, scheduled = _now(info), info.scheduled_time.timestamp()
     next_at, until = now + pause, scheduled + wait_seconds

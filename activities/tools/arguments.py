@@ -6,6 +6,7 @@ from typing import Any, NoReturn, cast
 from jsonschema.exceptions import ValidationError
 
 from longhaul.agent.plain.result_schema import unusable, value_at, wrong_places
+from longhaul.agent.values.conversation.messages import why_not_to_run
 
 _SHOWN_CAP = 120
 
@@ -15,9 +16,12 @@ class ArgumentsError(Exception):
 
 
 def parse_arguments(raw_input: str) -> dict[str, Any]:
-    """One JSON object, strictly: no repeated key, no NaN. Nothing at all counts as `{}`. Raises ArgumentsError."""
+    """One JSON object, strictly: no repeated key, no NaN. Nothing at all is none: whether a call had arguments that
+    were lost nobody knows. Raises ArgumentsError."""
+    if why := why_not_to_run(raw_input):
+        raise ArgumentsError(f"the call was not run: {why}")
     if not raw_input.strip():
-        return {}
+        raise ArgumentsError("the call has no arguments; give a JSON object, {} for a tool that needs none")
     try:
         parsed = json.loads(raw_input, object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:

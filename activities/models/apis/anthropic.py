@@ -1,6 +1,5 @@
 """Claude through Anthropic's Messages API and SDK, always streamed."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -14,7 +13,7 @@ from longhaul.activities.models.apis.streams import finish, read_all, silence_of
 from longhaul.activities.models.failures.errors import ProviderError
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
 from longhaul.activities.models.profiles import BETA, profiled, with_betas
-from longhaul.activities.models.replies.assembly import Assembly
+from longhaul.activities.models.replies.assembly import Assembly, Draft, dict_of, id_of, text_of
 from longhaul.activities.models.replies.usage import anthropic_counts, anthropic_usage
 from longhaul.activities.models.requests.sampling_parameters import noted, refused_by_claude
 from longhaul.activities.models.requests.structured_output import forced_or_in_words
@@ -51,7 +50,7 @@ class AnthropicModel:
         refused = refused_by_claude(payload, request.profile, version_of(request.model))
         without = noted(request.profile, refused, notes)
         payload = profiled(payload, request, self._client.default_headers, without=without)
-        reply = _Reply(on_delta, notes)
+        reply = _Reply(on_delta, request, notes)
         with signing_in():
             stream = await self._client.post(
                 "/v1/messages",
@@ -60,7 +59,7 @@ class AnthropicModel:
                 stream_cls=anthropic.AsyncStream[RawMessageStreamEvent],
                 **self._sent(payload, "messages", timeout_of(request.config)),
             )
-        await read_all(stream, reply.take, silence_of(request.config, self._host, thinks_unseen=True))
+        await read_all(stream, reply, silence_of(request.config, self._host, thinks_unseen=True))
         return reply.finish(request)
 
     async def close(self) -> None:
@@ -68,80 +67,111 @@ class AnthropicModel:
 
 
 class _Reply:
-    def __init__(self, on_delta: Callable[[Delta], None], notes: list[str]) -> None:
-        self._assembly = Assembly(on_delta)
+    """Puts an answer together from its events, which are plain JSON: nothing in it is certain with a compatible
+    server."""
+
+    def __init__(self, on_delta: Callable[[Delta], None], request: ModelRequest, notes: list[str]) -> None:
+        self._assembly = Assembly(on_delta, request)
         self._notes = notes
-        self._signatures: dict[int, str] = {}
-        self._whole_arguments: dict[int, object] = {}
         self._counts: dict[str, int] = {}
         self._model = ""
         self._stop_reason = ""
         self._refusal = ""
-        self._ended = False
+        self.is_over = False
 
-    def take(self, event: RawMessageStreamEvent) -> None:
-        match event.type:
+    @property
+    def is_whole(self) -> bool:
+        """A server that forgets `message_stop` has still said why it stopped, behind the last block."""
+        return self.is_over or (bool(self._stop_reason) and all(draft.is_closed for draft in self._assembly.drafts))
+
+    def end(self) -> None:
+        self.is_over = True
+
+    def events_of(self, body: dict[str, Any]) -> list[dict[str, Any]]:
+        blocks = body.get("content")
+        if not isinstance(blocks, list) or body.get("role", "assistant") != "assistant":
+            return []
+        told: list[dict[str, Any]] = [{"type": "message_start", "message": body}]
+        for index, block in enumerate(map(dict_of, blocks)):
+            told.append({"type": "content_block_start", "index": index, "content_block": block})
+            told.append({"type": "content_block_stop", "index": index})
+        return [*told, {"type": "message_delta", "delta": body}, {"type": "message_stop"}]
+
+    def take(self, event: dict[str, Any]) -> None:
+        index = event.get("index")
+        match event.get("type"):
             case "message_start":
-                self._model = event.message.model or ""
-                self._count(event.message.usage)
+                message = dict_of(event.get("message"))
+                self._model = text_of(message.get("model"))
+                self._counts.update(anthropic_counts(message.get("usage")))
             case "content_block_start":
-                self._open(event.index, event.content_block)
+                self._start(index, dict_of(event.get("content_block")))
             case "content_block_delta":
-                self._add(event.index, event.delta)
+                self._add(index, dict_of(event.get("delta")))
+            case "content_block_stop":
+                if (last := self._assembly.last(index)) is not None:
+                    last.is_closed = True
             case "message_delta":
-                self._stop_reason = event.delta.stop_reason or self._stop_reason
-                if details := getattr(event.delta, "stop_details", None):
-                    self._refusal = getattr(details, "explanation", None) or getattr(details, "category", None) or ""
-                self._count(event.usage)
+                delta = dict_of(event.get("delta"))
+                self._stop_reason = text_of(delta.get("stop_reason")) or self._stop_reason
+                details = dict_of(delta.get("stop_details"))
+                self._refusal = text_of(details.get("explanation") or details.get("category")) or self._refusal
+                # The counts are cumulative; a later event leaves out what has not changed.
+                self._counts.update(anthropic_counts(event.get("usage")))
             case "message_stop":
-                self._ended = True
+                self.is_over = True
             case _:
-                pass  # an event type that Anthropic adds later, or the end of a block
+                pass  # an event type that Anthropic adds later
 
-    def _open(self, index: int, block: Any) -> None:
-        match block.type:
+    def _start(self, index: object, block: dict[str, Any]) -> None:
+        """A start ends the block before it under the same index: some servers send all of them under one."""
+        if (last := self._assembly.last(index)) is not None and last.kind != "tool_call":
+            last.is_closed = True
+        match block.get("type"):
             case "text":
-                self._assembly.add(index, "text", block.text or "")
+                self._assembly.add(self._assembly.start("text", index), text_of(block.get("text")))
             case "thinking":
-                self._assembly.add(index, "thinking", block.thinking or "")
-                self._sign(index, block.signature or "")
+                draft = self._assembly.start("thinking", index)
+                self._assembly.add(draft, text_of(block.get("thinking")))
+                self._sign(draft, text_of(block.get("signature")))
             case "redacted_thinking":
-                self._assembly.open(index, "thinking")
-                self._assembly.keep(index, redacted_thinking_data=block.data)
+                draft = self._assembly.start("thinking", index)
+                self._assembly.keep(draft, redacted_thinking_data=text_of(block.get("data")))
             case "tool_use":
-                self._assembly.open(index, "tool_call", call_id=block.id or "", tool_name=block.name or "")
-                self._whole_arguments[index] = block.input
+                call_id = id_of(block.get("id"))
+                draft = self._assembly.start("tool_call", index, call_id)
+                draft.call_id = draft.call_id or call_id
+                if name := text_of(block.get("name")):
+                    draft.names = draft.names or [name]
+                    draft.final_name = name
+                # Compatible servers send the arguments whole here, where Anthropic has an empty object.
+                self._assembly.tell_whole(draft, block.get("input"), first=True)
             case other:
+                self._assembly.start("other", index)
                 self._notes.append(f"A block of type {other!r} in the reply was left out.")
 
-    def _add(self, index: int, delta: Any) -> None:
-        match delta.type:
+    def _add(self, index: object, delta: dict[str, Any]) -> None:
+        match delta.get("type"):
             case "text_delta":
-                self._assembly.add(index, "text", delta.text)
+                self._assembly.say("text", index, text_of(delta.get("text")))
             case "thinking_delta":
-                self._assembly.add(index, "thinking", delta.thinking)
-            case "input_json_delta" if index in self._whole_arguments:
-                self._assembly.add(index, "tool_call", delta.partial_json)
+                self._assembly.say("thinking", index, text_of(delta.get("thinking")))
+            case "input_json_delta":
+                last = self._assembly.last(index)
+                if last is None or last.kind != "other":  # else of a tool that the provider runs itself
+                    call = self._assembly.find("tool_call", index)
+                    self._assembly.add_arguments(call, delta.get("partial_json"), index)
             case "signature_delta":
-                self._sign(index, delta.signature)
+                draft = self._assembly.last(index, "thinking") or self._assembly.start("thinking", index)
+                self._sign(draft, text_of(delta.get("signature")))
             case _:
-                pass  # citations, and the arguments of tools that the provider runs itself
+                pass  # citations
 
-    def _sign(self, index: int, piece: str) -> None:
-        self._signatures[index] = self._signatures.get(index, "") + piece
-        self._assembly.open(index, "thinking")
-        self._assembly.keep(index, signature=self._signatures[index])
-
-    def _count(self, usage: Any) -> None:
-        """The counts are cumulative; a later event leaves out what has not changed."""
-        self._counts.update(anthropic_counts(usage))
+    def _sign(self, draft: Draft, piece: str) -> None:
+        self._assembly.keep(draft, signature=draft.extras.get("signature", "") + piece)
 
     def finish(self, request: ModelRequest) -> ModelReply:
-        for index, arguments in self._whole_arguments.items():
-            # Compatible servers send the arguments whole in the first event, where Anthropic has an empty object.
-            if arguments and not self._assembly.text_of(index):
-                self._assembly.add(index, "tool_call", json.dumps(arguments))
-        stop_reason = self._stop_reason if self._ended else ""
+        stop_reason = self._stop_reason if self.is_whole else ""
         reply = finish(
             self._assembly,
             request,
@@ -149,6 +179,7 @@ class _Reply:
             usage=anthropic_usage(self._counts),
             stop_reason=stop_reason,
             notes=self._notes,
+            is_whole=self.is_whole,
         )
         if stop_reason == "model_context_window_exceeded" and not reply.content:
             raise ProviderError(400, stop_reason, "the conversation leaves no room for a reply")

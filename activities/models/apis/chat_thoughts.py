@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from longhaul.activities.models.replies.assembly import Assembly
+from longhaul.activities.models.replies.assembly import Assembly, Draft, list_of, text_of
 from longhaul.activities.models.requests.turns import AssistantTurn
 from longhaul.agent.values.conversation.messages import ThinkingBlock, ToolCallBlock
 from longhaul.agent.values.conversation.provider_extras import REASONING_FIELD
@@ -39,19 +39,21 @@ class HeardReasoning:
         self._assembly = assembly
         self._details: list[dict[str, Any]] = []
 
-    def take(self, delta: Any) -> None:
-        said = {name: text for name in FIELDS if isinstance(text := getattr(delta, name, None), str) and text}
+    def take(self, delta: dict[str, Any]) -> None:
+        said = {name: text for name in FIELDS if (text := text_of(delta.get(name)))}
         for name, text in list(said.items())[:1]:
-            self._assembly.add(_KEY, "thinking", text)
-            self._assembly.keep(_KEY, **{REASONING_FIELD: name})
-        details = getattr(delta, DETAILS, None)
-        for detail in details if isinstance(details, list) else ():
+            self._assembly.keep(self.think(text), **{REASONING_FIELD: name})
+        for detail in list_of(delta.get(DETAILS)):
             if isinstance(detail, dict):
                 plain = {name: value for name, value in detail.items() if _is_plain(value)}
                 growing = _GROWING.get(str(plain.get("type")), "")
                 if growing and not said:
-                    self._assembly.add(_KEY, "thinking", str(plain.get(growing) or ""))
+                    self.think(str(plain.get(growing) or ""))
                 self._take_detail(plain, growing)
+
+    def think(self, text: str) -> Draft:
+        """There is one thought in a reply."""
+        return self._assembly.say("thinking", _KEY, text)
 
     def _take_detail(self, detail: dict[str, Any], growing: str) -> None:
         last = self._details[-1] if self._details else {}
@@ -60,14 +62,13 @@ class HeardReasoning:
             last |= {**known, growing: f"{last.get(growing) or ''}{detail.get(growing) or ''}"}
         else:
             self._details.append(detail)
-        self._assembly.open(_KEY, "thinking")
-        self._assembly.keep(_KEY, **{DETAILS: self._details})
+        self._assembly.keep(self.think(""), **{DETAILS: self._details})
 
-    def take_call(self, key: object, call: Any) -> None:
-        """What came with a piece of the call that is open under this key."""
-        match getattr(call, "extra_content", None):
+    def take_call(self, draft: Draft, piece: dict[str, Any]) -> None:
+        """What came with a piece of this call."""
+        match piece.get("extra_content"):
             case {"google": {"thought_signature": str(signature)}} if signature:
-                self._assembly.keep(key, **{SIGNATURE: signature})
+                self._assembly.keep(draft, **{SIGNATURE: signature})
 
 
 def _is_plain(value: object) -> bool:

@@ -14,8 +14,8 @@ from longhaul.activities.models.apis.openai_chat_prompt import build_payload
 from longhaul.activities.models.apis.streams import finish, read_all, silence_of, timeout_of
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
 from longhaul.activities.models.profiles import is_told_to_reason, profiled
-from longhaul.activities.models.replies.assembly import Assembly
-from longhaul.activities.models.replies.stop_reason_table import REFUSAL
+from longhaul.activities.models.replies.assembly import Assembly, dict_of, id_of, list_of, text_of
+from longhaul.activities.models.replies.stop_reason_table import REFUSAL, tells_nothing
 from longhaul.activities.models.replies.usage import usage_of_chunk
 from longhaul.activities.models.requests.openai_parts import is_reasoning_model
 from longhaul.activities.models.requests.sampling_parameters import noted, refused_by_chat
@@ -23,6 +23,8 @@ from longhaul.activities.models.requests.structured_output import forced_or_in_w
 from longhaul.activities.models.requests.wire_items import mapped, sent
 from longhaul.activities.models.sign_in import signing_in
 from longhaul.agent.values.conversation.messages import Usage
+
+_OF_A_CALL = ("index", "id", "type", "function")
 
 
 class OpenAIChatModel:
@@ -44,7 +46,7 @@ class OpenAIChatModel:
         payload = build_payload(request, notes, official=official, dashscope=self._dashscope)
         without = noted(request.profile, refused_by_chat(request.model, official=official), notes)
         payload = profiled(payload, request, without=without)
-        reply = _Reply(on_delta, notes)
+        reply = ChatReply(on_delta, request, notes)
         with signing_in():
             stream = await self._client.post(
                 "/chat/completions",
@@ -54,69 +56,111 @@ class OpenAIChatModel:
                 **self._sent(payload, "messages", timeout_of(request.config)),
             )
         thinks = is_reasoning_model(request.model)
-        await read_all(stream, reply.take, silence_of(request.config, self._host, thinks_unseen=thinks))
+        await read_all(stream, reply, silence_of(request.config, self._host, thinks_unseen=thinks))
         return reply.finish(request)
 
     async def close(self) -> None:
         await self._client.close()
 
 
-class _Reply:
-    def __init__(self, on_delta: Callable[[Delta], None], notes: list[str]) -> None:
-        self._assembly = Assembly(on_delta)
-        self._reasoning = HeardReasoning(self._assembly)
+class ChatReply:
+    """Puts an answer together from its events, which are plain JSON: nothing in it is certain with a compatible
+    server."""
+
+    def __init__(self, on_delta: Callable[[Delta], None], request: ModelRequest, notes: list[str]) -> None:
+        self.assembly = Assembly(on_delta, request)
+        self.usage = Usage()
+        self._reasoning = HeardReasoning(self.assembly)
         self._notes = notes
         self._model = ""
         self._stop_reason = ""
+        self._has_stopped = False
+        """Nothing of the answer has come since it said so."""
         self._refused = False
         """The API says "stop" of such an answer, and tells it by the field of its text alone."""
-        self._usage = Usage()
-        self._call_keys: list[object] = []
+        self.is_over = False
 
-    def take(self, chunk: Any) -> None:
-        """`chunk` is a ChatCompletionChunk, but nothing in it is certain with a compatible server."""
-        self._model = getattr(chunk, "model", None) or self._model
-        self._usage = usage_of_chunk(chunk) or self._usage
-        for choice in getattr(chunk, "choices", None) or ():
-            if getattr(choice, "index", 0):
-                continue
-            self._stop_reason = getattr(choice, "finish_reason", None) or self._stop_reason
-            if (delta := getattr(choice, "delta", None)) is not None:
-                self._add(delta)
+    @property
+    def is_whole(self) -> bool:
+        return self.is_over or self._has_stopped
 
-    def _add(self, delta: Any) -> None:
-        self._reasoning.take(delta)
-        for piece in (getattr(delta, "content", None), getattr(delta, "refusal", None)):
-            if isinstance(piece, str) and piece:
-                self._assembly.add("text", "text", piece)
-        self._refused = self._refused or bool(getattr(delta, "refusal", None))
-        for call in getattr(delta, "tool_calls", None) or ():
-            self._add_call(call)
+    def end(self) -> None:
+        self.is_over = True
 
-    def _add_call(self, call: Any) -> None:
-        call_id = getattr(call, "id", None) or ""
-        function = getattr(call, "function", None)
-        key = self._key_of(getattr(call, "index", None), call_id, named=bool(getattr(function, "name", None)))
-        self._assembly.open(key, "tool_call", call_id=call_id, tool_name=getattr(function, "name", None) or "")
-        self._assembly.add(key, "tool_call", getattr(function, "arguments", None) or "")
-        self._reasoning.take_call(key, call)
+    @staticmethod
+    def events_of(body: dict[str, Any]) -> list[dict[str, Any]]:
+        told = [dict_of(choice) for choice in list_of(body.get("choices"))]
+        is_answer = any(isinstance(choice.get("message"), dict) for choice in told)
+        return [body] if is_answer else []
 
-    def _key_of(self, index: int | None, call_id: str, *, named: bool) -> object:
-        """Which call a piece belongs to. Without an index a piece with a new id, or else with a name, begins a call."""
-        if index is not None:
-            return ("index", index)
-        key: object = ("id", call_id) if call_id else ("number", len(self._call_keys))
-        begins = key not in self._call_keys if call_id else named or not self._call_keys
-        if begins:
-            self._call_keys.append(key)
-        return key if begins or call_id else self._call_keys[-1]
+    def take(self, event: dict[str, Any]) -> None:
+        self._model = text_of(event.get("model")) or self._model
+        self.usage = usage_of_chunk(event) or self.usage
+        for choice in map(dict_of, list_of(event.get("choices"))):
+            if _index(choice.get("index")):
+                continue  # of several answers
+            stop_reason = text_of(choice.get("finish_reason"))
+            # A server that does not stream sends a message.
+            said = dict_of(choice.get("delta")) or dict_of(choice.get("message"))
+            if said.get("content") or said.get("tool_calls"):
+                self._has_stopped = False
+            self._add(said, is_whole="message" in choice)
+            self._stop_reason = stop_reason or self._stop_reason
+            self._has_stopped = self._has_stopped or not tells_nothing(stop_reason)
 
-    def finish(self, request: ModelRequest) -> ModelReply:
+    def _add(self, said: dict[str, Any], *, is_whole: bool) -> None:
+        self._reasoning.take(said)
+        self._say(said.get("content"))
+        self._say(said.get("refusal"))
+        self._refused = self._refused or bool(said.get("refusal"))
+        for place, piece in enumerate(map(dict_of, list_of(said.get("tool_calls")))):
+            function = dict_of(piece.get("function"))
+            index = _index(piece.get("index"))
+            draft = self.assembly.call_piece(
+                ("place", place) if is_whole and index is None else index,
+                id_of(piece.get("id")),
+                text_of(function.get("name")),
+                function.get("arguments"),
+            )
+            if draft is not None:
+                draft.beside |= {name: value for name, value in piece.items() if name not in _OF_A_CALL}
+                self._reasoning.take_call(draft, piece)
+
+    def _say(self, content: object) -> None:
+        text, thought = said_in_content(content)
+        if thought:
+            self._reasoning.think(thought)
+        if text:
+            self.assembly.say("text", "text", text)
+
+    def finish(self, request: ModelRequest, assembly: Assembly | None = None) -> ModelReply:
+        """`assembly`: with the same calls, where the other blocks were read by somebody else."""
+        for each in (self.assembly, *([assembly] if assembly else [])):
+            each.close_all()
         return finish(
-            self._assembly,
+            assembly or self.assembly,
             request,
             model=self._model,
-            usage=self._usage,
-            stop_reason=REFUSAL if self._refused and self._stop_reason else self._stop_reason,
+            usage=self.usage,
+            stop_reason=REFUSAL if self._refused and self.is_whole else self._stop_reason if self.is_whole else "",
             notes=self._notes,
+            is_whole=self.is_whole,
         )
+
+
+def _index(value: object) -> int | None:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return int(value)
+    return int(value) if isinstance(value, str) and value.isdecimal() else None
+
+
+def said_in_content(content: object) -> tuple[str, str]:
+    """Words and thoughts: text, or a list of parts as Mistral's models that think have it."""
+    words, thoughts = list[str](), list[str]()
+    for part in content if isinstance(content, list) else [content]:
+        told = dict_of(part)
+        words.append(text_of(part) or text_of(told.get("text")) or text_of(told.get("refusal")))
+        inner = told.get("thinking")
+        for each in inner if isinstance(inner, list) else [inner]:
+            thoughts.append(text_of(each) or text_of(dict_of(each).get("text")))
+    return "".join(words), "".join(thoughts)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import openai
 from openai.types.responses import Response, ResponseStreamEvent
@@ -13,7 +13,7 @@ from longhaul.activities.models.failures.errors import ProviderError
 from longhaul.activities.models.failures.status_table import STATUS_OF_TYPE
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
 from longhaul.activities.models.profiles import profiled
-from longhaul.activities.models.replies.assembly import Assembly
+from longhaul.activities.models.replies.assembly import Assembly, Draft, Kind, dict_of, id_of, list_of, text_of
 from longhaul.activities.models.replies.stop_reason_table import REFUSAL
 from longhaul.activities.models.replies.usage import openai_usage
 from longhaul.activities.models.requests.openai_parts import is_reasoning_model
@@ -53,7 +53,7 @@ class OpenAIResponsesModel:
         payload = build_payload(request, notes, **wanted)
         without = noted(request.profile, refused_by_responses(request.model), notes)
         payload = profiled(payload, request, without=without)
-        reply = _Reply(on_delta, notes)
+        reply = _Reply(on_delta, request, notes)
         try:
             with signing_in():
                 stream = await self._client.post(
@@ -71,7 +71,7 @@ class OpenAIResponsesModel:
                     return await self._call(request, [*notes, note], on_delta)
             raise
         host, thinks = self._client.base_url.host, is_reasoning_model(request.model)
-        await read_all(stream, reply.take, silence_of(request.config, host, thinks_unseen=thinks))
+        await read_all(stream, reply, silence_of(request.config, host, thinks_unseen=thinks))
         return reply.finish(request)
 
     async def close(self) -> None:
@@ -79,85 +79,173 @@ class OpenAIResponsesModel:
 
 
 class _Reply:
-    def __init__(self, on_delta: Callable[[Delta], None], notes: list[str]) -> None:
-        self._assembly = Assembly(on_delta)
+    """Puts an answer together from its events, which are plain JSON: nothing in it is certain with a compatible
+    server."""
+
+    def __init__(self, on_delta: Callable[[Delta], None], request: ModelRequest, notes: list[str]) -> None:
+        self._assembly = Assembly(on_delta, request)
         self._notes = notes
         self._model = ""
         self._stop_reason = ""
         self._refused = False
         """The API says "completed" of such an answer, and tells it by the type of its parts alone."""
         self._usage = Usage()
+        self._done = False
 
-    def take(self, event: ResponseStreamEvent) -> None:
-        match event.type:
+    @property
+    def is_over(self) -> bool:
+        return bool(self._stop_reason)
+
+    @property
+    def is_whole(self) -> bool:
+        return self.is_over
+
+    def end(self) -> None:
+        """`[DONE]` is no event of this API: servers that send it instead of the last one have left nothing out."""
+        self._done = True
+
+    @staticmethod
+    def events_of(body: dict[str, Any]) -> list[dict[str, Any]]:
+        if not isinstance(body.get("output"), list):
+            return []
+        failed = body.get("status") == "failed"
+        return [{"type": "response.failed" if failed else "response.completed", "response": body}]
+
+    def take(self, event: dict[str, Any]) -> None:
+        index, response = event.get("output_index"), dict_of(event.get("response"))
+        match event.get("type"):
+            case "response.created":
+                self._model = text_of(response.get("model"))
             case "response.output_item.added":
-                self._open(event.output_index, event.item)
-            case "response.output_text.delta" | "response.refusal.delta":
-                self._assembly.add(event.output_index, "text", event.delta)
-                self._refused = self._refused or event.type == "response.refusal.delta"
-            case "response.reasoning_summary_part.added" if self._assembly.text_of(event.output_index):
-                self._assembly.add(event.output_index, "thinking", "\n\n")
-            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
-                self._assembly.add(event.output_index, "thinking", event.delta)
-            case "response.function_call_arguments.delta":
-                self._assembly.add(event.output_index, "tool_call", event.delta)
+                self._item(index, dict_of(event.get("item")), is_done=False)
             case "response.output_item.done":
-                self._complete(event.output_index, event.item)
+                self._item(index, dict_of(event.get("item")), is_done=True)
             case "response.completed" | "response.incomplete":
-                self._end(event.response)
+                self._end(response)
             case "response.failed":
-                error = event.response.error
-                raise _failure(getattr(error, "code", None), getattr(error, "message", None))
-            case "error":
-                raise _failure(event.code, event.message)
+                error = dict_of(response.get("error"))
+                raise _failure(id_of(error.get("code")), text_of(error.get("message")))
+            case "response.function_call_arguments.delta" | "response.function_call_arguments.done":
+                self._arguments(event, index, id_of(event.get("item_id")))
+            case str(kind):
+                self._words(kind, event, index, id_of(event.get("item_id")))
+            case _:
+                pass
+
+    def _words(self, kind: str, event: dict[str, Any], index: object, item_id: str) -> None:
+        match kind:
+            case "response.output_text.delta" | "response.refusal.delta":
+                self._assembly.add(self._of("text", index, item_id), text_of(event.get("delta")))
+            case "response.output_text.done" | "response.refusal.done":
+                self._fill(self._of("text", index, item_id), event.get("text") or event.get("refusal"))
+            case "response.reasoning_summary_part.added":
+                if (draft := self._of("thinking", index, item_id)).pieces:
+                    self._assembly.add(draft, "\n\n")
+            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
+                self._assembly.add(self._of("thinking", index, item_id), text_of(event.get("delta")))
             case _:
                 pass  # progress, annotations, and tools that the provider runs itself
+        self._refused = self._refused or kind.startswith("response.refusal.")
 
-    def _open(self, index: int, item: Any) -> None:
-        match item.type:
+    def _arguments(self, event: dict[str, Any], index: object, item_id: str) -> None:
+        call = self._assembly.find("tool_call", index, item_id)
+        if event["type"].endswith(".delta"):
+            self._assembly.add_arguments(call, event.get("delta"), item_id or index)
+        elif call is None:
+            self._assembly.add_arguments(None, event.get("arguments"), (item_id or index, "done"))
+        else:
+            call.is_closed = True
+            self._assembly.tell_whole(call, event.get("arguments"))
+
+    def _of(self, kind: Literal["text", "thinking"], index: object, item_id: str) -> Draft:
+        """Of text nothing runs: one with another id than its item is the item's all the same."""
+        found = self._assembly.find(kind, index, item_id) or self._assembly.last(index, kind)
+        return found or self._assembly.start(kind, index, item_id)
+
+    def _fill(self, draft: Draft, text: object) -> None:
+        """What a compatible server did not stream."""
+        if not draft.pieces:
+            self._assembly.add(draft, text_of(text))
+
+    def _item(self, index: object, item: dict[str, Any], *, is_done: bool, draft: Draft | None = None) -> None:
+        """An item that starts, or the finished one, which repeats all of it. `draft`: its block, where it is known."""
+        item_id = id_of(item.get("id"))
+        match item.get("type"):
             case "function_call":
-                self._assembly.open(index, "tool_call", call_id=item.call_id or "", tool_name=item.name or "")
-            case "reasoning":
-                self._assembly.open(index, "thinking")
-            case "message":
-                self._assembly.open(index, "text")
-                self._keep_phase(index, item)
+                self._call(index, item, is_done=is_done, draft=draft)
+                return
+            case "reasoning" | "message" as told:
+                kind: Literal["text", "thinking"] = "text" if told == "message" else "thinking"
+                if draft is None:
+                    draft = self._of(kind, index, item_id) if is_done else self._assembly.start(kind, index, item_id)
+                draft.is_closed = draft.is_closed or is_done
+                self._keep(draft, item)
+                if is_done:
+                    self._finished(draft, item)
             case other:
+                self._assembly.start("other", index, item_id).is_closed = True
                 self._notes.append(f"An item of type {other!r} in the reply was left out.")
 
-    def _complete(self, index: int, item: Any) -> None:
-        """The finished item repeats all of it: it fills in what a compatible server did not stream."""
-        match item.type:
-            case "function_call":
-                self._assembly.open(index, "tool_call", call_id=item.call_id or "", tool_name=item.name or "")
-                if not self._assembly.text_of(index):
-                    self._assembly.add(index, "tool_call", item.arguments or "")
-            case "reasoning":
-                self._assembly.open(index, "thinking")
-                if not self._assembly.text_of(index):
-                    self._assembly.add(index, "thinking", "\n\n".join(part.text for part in item.summary or ()))
-                if item.encrypted_content:
-                    self._assembly.keep(index, item_id=item.id, encrypted_content=item.encrypted_content)
-            case "message":
-                self._assembly.open(index, "text")
-                self._keep_phase(index, item)
-                self._refused = self._refused or any(part.type == "refusal" for part in item.content or ())
-                for part in () if self._assembly.text_of(index) else item.content or ():
-                    self._assembly.add(
-                        index, "text", getattr(part, "text", None) or getattr(part, "refusal", None) or ""
-                    )
+    def _keep(self, draft: Draft, item: dict[str, Any]) -> None:
+        if item.get(PHASE) in PHASES:
+            self._assembly.keep(draft, **{PHASE: item[PHASE]})
 
-    def _keep_phase(self, index: int, item: Any) -> None:
-        if (phase := getattr(item, PHASE, None)) in PHASES:
-            self._assembly.keep(index, **{PHASE: phase})
+    def _finished(self, draft: Draft, item: dict[str, Any]) -> None:
+        if draft.kind == "thinking":
+            summary = [text_of(dict_of(part).get("text")) for part in list_of(item.get("summary"))]
+            self._fill(draft, "\n\n".join(summary))
+            if encrypted := text_of(item.get("encrypted_content")):
+                self._assembly.keep(draft, item_id=item.get("id"), encrypted_content=encrypted)
+            return
+        parts = [dict_of(part) for part in list_of(item.get("content"))]
+        self._refused = self._refused or any(part.get("type") == "refusal" for part in parts)
+        self._fill(draft, "".join(text_of(part.get("text")) or text_of(part.get("refusal")) for part in parts))
 
-    def _end(self, response: Any) -> None:
-        self._model = response.model or ""
-        reason = getattr(response.incomplete_details, "reason", None)
-        self._stop_reason = reason or response.status or "completed"
-        self._usage = openai_usage(response.usage)
+    def _call(self, index: object, item: dict[str, Any], *, is_done: bool, draft: Draft | None) -> None:
+        item_id, call_id = id_of(item.get("id")), id_of(item.get("call_id"))
+        # A call's own id says more than its item's, which some servers give to all of them.
+        draft = draft or self._assembly.find("tool_call", index, call_id or item_id)
+        if draft is None and call_id and item_id:
+            at_index = self._assembly.find("tool_call", index, item_id)
+            draft = at_index if at_index is not None and not at_index.call_id else None
+        if draft is None or (not is_done and not (call_id or item_id)):
+            draft = self._assembly.start("tool_call", index, call_id or item_id)
+        draft.ids.update(filter(None, (item_id, call_id)))
+        draft.call_id = draft.call_id or call_id
+        if name := text_of(item.get("name")):
+            draft.names = draft.names or [name]
+            draft.final_name = name
+        draft.is_closed = draft.is_closed or is_done
+        self._assembly.tell_whole(draft, item.get("arguments"), first=not is_done)
+
+    def _end(self, response: dict[str, Any]) -> None:
+        self._model = text_of(response.get("model")) or self._model
+        reason = text_of(dict_of(response.get("incomplete_details")).get("reason"))
+        self._stop_reason = reason or text_of(response.get("status")) or "completed"
+        self._usage = openai_usage(response.get("usage"))
+        self._complete([dict_of(item) for item in list_of(response.get("output"))])
+
+    def _complete(self, output: list[dict[str, Any]]) -> None:
+        """All items once more: they fill in what was not streamed. Each is found by its ids, or, where a server makes
+        those anew, as the first, the second, … of its kind."""
+        kinds: dict[object, Kind] = {"function_call": "tool_call", "message": "text", "reasoning": "thinking"}
+        streamed = {kind: [each for each in self._assembly.drafts if each.kind == kind] for kind in kinds.values()}
+        left_out = any(draft.kind == "other" for draft in self._assembly.drafts)
+        seen = dict.fromkeys(kinds.values(), 0)
+        for place, item in enumerate(output):
+            kind = kinds.get(item.get("type"))
+            if kind is None:
+                if not left_out:
+                    self._item(("completed", place), item, is_done=True)
+                continue
+            ids = {id_of(item.get("id")), id_of(item.get("call_id"))} - {""}
+            by_order = streamed[kind][seen[kind] : seen[kind] + 1]
+            seen[kind] += 1
+            draft = next((each for each in streamed[kind] if each.ids & ids), next(iter(by_order), None))
+            self._item(("completed", place), item, is_done=True, draft=draft)
 
     def finish(self, request: ModelRequest) -> ModelReply:
+        drafts = self._assembly.drafts
         return finish(
             self._assembly,
             request,
@@ -165,6 +253,7 @@ class _Reply:
             usage=self._usage,
             stop_reason=REFUSAL if self._refused and self._stop_reason else self._stop_reason,
             notes=self._notes,
+            is_whole=self._done and bool(drafts) and all(draft.is_closed for draft in drafts),
         )
 
 

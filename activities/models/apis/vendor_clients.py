@@ -1,14 +1,32 @@
 """The clients of the vendors' SDKs, as pydantic-ai takes them: they retry nothing, and add nothing from the environment
 but, where a cloud is signed in to by identity, what the worker runs as."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import httpx
+import httpx2
 import openai
 from pydantic_ai.providers import Provider, infer_provider_class
 
 from longhaul.activities.models.apis.ambient import OPENAI, left_out
+from longhaul.activities.models.apis.streams import ANSWER_SECONDS, CONNECT_SECONDS
 from longhaul.activities.models.apis.vendors import Hosted, Vendor
+
+
+def http_client(vendor: Vendor, hooks: Mapping[str, Sequence[Any]]) -> Any:
+    """Each SDK wants a client of its own kind, those of OpenAI and Groq with their own defaults."""
+    events = {name: list(each) for name, each in hooks.items()}
+    if vendor.sdk == "openai":
+        return openai.DefaultAsyncHttpxClient(event_hooks=events)
+    if vendor.sdk == "groq":
+        import groq  # noqa: PLC0415
+
+        return groq.DefaultAsyncHttpxClient(event_hooks=events)
+    library: Any = httpx if vendor.sdk == "cohere" else httpx2
+    limits = library.Limits(max_connections=1_000, max_keepalive_connections=100)
+    timeout = library.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
+    return library.AsyncClient(timeout=timeout, limits=limits, event_hooks=events)
 
 
 def provider_of(name: str, vendor: Vendor, api_key: str | None, at: Hosted, http: Any) -> Provider[Any]:
@@ -27,13 +45,19 @@ def provider_of(name: str, vendor: Vendor, api_key: str | None, at: Hosted, http
     if vendor.sdk == "openai":
         headers = left_out(openai.Omit(), key, *OPENAI)
         return kind(
-            openai_client=openai.AsyncOpenAI(api_key=key, base_url=base_url, max_retries=0, default_headers=headers)
+            openai_client=openai.AsyncOpenAI(
+                api_key=key, base_url=base_url, max_retries=0, default_headers=headers, http_client=http
+            )
         )
     if vendor.sdk == "groq":
         import groq  # noqa: PLC0415  the library of one vendor
 
         headers = left_out(groq.Omit(), key, "GROQ_CUSTOM_HEADERS")
-        return kind(groq_client=groq.AsyncGroq(api_key=key, base_url=base_url, max_retries=0, default_headers=headers))
+        return kind(
+            groq_client=groq.AsyncGroq(
+                api_key=key, base_url=base_url, max_retries=0, default_headers=headers, http_client=http
+            )
+        )
     if vendor.sdk == "cohere":
         import cohere  # noqa: PLC0415
 

@@ -193,31 +193,43 @@ def _kept(extras: dict[str, Any], *unknown: str) -> dict[str, Any]:
     return {name: kept[name] for name in known if name in kept} if isinstance(kept, dict) else {}
 
 
-def put_together(parts: Sequence[ModelResponsePart], notes: list[str]) -> Assembly:
-    """The blocks of an answer, each with what the library wants back with it."""
-    assembly = Assembly(lambda _: None)
+CALL = "call-"
+"""Of a call that was put together here the library is given a number for its id."""
+
+
+def put_together(
+    parts: Sequence[ModelResponsePart], request: ModelRequest, notes: list[str], calls: Assembly | None = None
+) -> Assembly:
+    """The blocks of an answer, each with what the library wants back with it. `calls`: who has put the calls together,
+    where the library has not."""
+    assembly = Assembly(lambda _: None, request)
+    waiting = {} if calls is None else {f"{CALL}{place}": draft for place, draft in enumerate(calls.calls)}
     for place, part in enumerate(parts):
         match part:
             case TextPart():
-                assembly.add(place, "text", part.content)
+                draft = assembly.start("text", place)
+                assembly.add(draft, part.content)
             case ThinkingPart():
-                assembly.open(place, "thinking")
-                assembly.add(place, "thinking", part.content)
+                draft = assembly.start("thinking", place)
+                assembly.add(draft, part.content)
+            case ToolCallPart(tool_call_id=call_id) if call_id in waiting:
+                draft = assembly.adopt(waiting.pop(call_id))
             case ToolCallPart():
-                assembly.open(place, "tool_call", call_id=part.tool_call_id, tool_name=part.tool_name)
-                assembly.add(place, "tool_call", arguments_of_part(part.args))
+                draft = assembly.start("tool_call", place)
+                draft.call_id, draft.names, draft.is_closed = part.tool_call_id, [part.tool_name], True
+                # The library tells calls that are whole: of one without arguments it has read none.
+                assembly.tell_whole(draft, "" if part.args is None else part.args, first=True)
             case _:
                 notes.append(f"A part of type {part.part_kind!r} in the reply was left out.")
                 continue
         kept = {name: value for name in _KEPT if _is_json(value := getattr(part, name, None))}
         if kept and (isinstance(part, ThinkingPart) or kept.keys() - {"provider_name"}):
-            assembly.keep(place, **{PART: scrub_json(kept)})
+            assembly.keep(draft, **{PART: scrub_json(kept)})
+    for draft in waiting.values():
+        assembly.adopt(draft)
+    if calls is not None:
+        assembly.adopt_stray(calls)
     return assembly
-
-
-def arguments_of_part(args: Any) -> str:
-    """As JSON, or as the model wrote it."""
-    return args if isinstance(args, str) else "" if args is None else json.dumps(args, ensure_ascii=False)
 
 
 def _is_json(value: object) -> bool:

@@ -16,6 +16,28 @@ class IncompleteStreamError(LonghaulError):
     be recorded as one."""
 
 
+class NoReplyError(LonghaulError):
+    """The server answered with success and with something that is no reply of a model: a page to sign in at, a text,
+    another JSON. Asking again helps seldom, so that it is no outage to be waited for."""
+
+    def __init__(self, media_type: str, words: str) -> None:
+        super().__init__(words)
+        self.media_type = media_type
+        self.words = words
+        """Of the server; tags and scripts of a page are taken out."""
+
+
+class ToldError(LonghaulError):
+    """An error that a server tells in an answer whose status says success."""
+
+    def __init__(self, body: object, *, in_stream: bool) -> None:
+        super().__init__(f"the server told an error in an answer with status 200: {body!s:.2000}")
+        self.body = body
+        """JSON."""
+        self.in_stream = in_stream
+        """Among the events of an answer that had begun; else in the place of an answer."""
+
+
 class HeldBack(Exception):
     """The call was not made: the provider limits its key, and other calls of this worker wait before it."""
 

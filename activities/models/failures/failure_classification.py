@@ -15,9 +15,11 @@ from longhaul.activities.models.failures.error_bodies import said_in
 from longhaul.activities.models.failures.errors import (
     HeldBack,
     IncompleteStreamError,
+    NoReplyError,
     ProviderError,
     ScriptError,
     SetupError,
+    ToldError,
 )
 from longhaul.activities.models.failures.overflow import says_too_long
 from longhaul.activities.models.failures.privacy import for_a_person
@@ -49,8 +51,8 @@ from longhaul.activities.models.failures.status_table import (
 @dataclass(frozen=True, slots=True)
 class FailureVerdict:
     kind: Kind
-    """`fall_back`: another model may take the call; without one it is a `never`. `repair`: it may take the call without
-    part of the conversation."""
+    """`few_tries`: as `retry`, and never waited for as for an outage. `fall_back`: another model may take the call;
+    without one it is a `never`. `repair`: it may take the call without part of the conversation."""
     delay_seconds: float | None
     """Only with `retry_after`: 0 to 3600."""
     error_type: str
@@ -83,6 +85,10 @@ def judge(error: Exception) -> FailureVerdict:
             return FailureVerdict("retry_after", within_limits(error.seconds), "rate_limit", str(error))
         case IncompleteStreamError():
             return FailureVerdict("retry", None, "connection", str(error))
+        case NoReplyError(media_type=media_type, words=words):
+            what = f"The model's provider answered with no reply of a model but with {media_type or 'something else'}"
+            said = for_a_person(said_in(None, words).message)
+            return FailureVerdict("few_tries", None, "upstream", f"{what}{': ' + said if said else '.'}")
         case _:
             return _judge_foreign(error)
 
@@ -90,13 +96,23 @@ def judge(error: Exception) -> FailureVerdict:
 def _judge_foreign(error: Exception) -> FailureVerdict:
     answer = _read_answer(error)
     if answer is not None:
-        return _judge_answer(answer, refusal_in(error)[0])
+        verdict = _judge_answer(answer, refusal_in(error)[0])
+        if isinstance(error, ToldError) and not error.in_stream and _is_of_no_kind(answer, verdict):
+            return replace(verdict, kind="few_tries")
+        return verdict
     row = _find_row(error)
     if row is None:
         return FailureVerdict(
             "never", None, "internal", f"The model call failed unexpectedly ({type(error).__name__})."
         )
     return FailureVerdict(row.kind, None, row.error_type, row.sentence)
+
+
+def _is_of_no_kind(answer: _Answer, verdict: FailureVerdict) -> bool:
+    """Whether nothing in the provider's words says that it is busy or broken: it is only taken to be."""
+    known = {*STATUS_OF_TYPE, *BY_CODE}
+    told = any(code in known or re.fullmatch(r"[45]\d\d", code) for code in answer.codes)
+    return verdict.kind == "retry" and not told
 
 
 def is_turned_away(error: BaseException) -> bool:
@@ -207,6 +223,8 @@ def _sentence(row: VerdictRow, answer: _Answer) -> str:
 def _read_answer(error: Exception) -> _Answer | None:
     if isinstance(error, ProviderError):
         return _Answer(error.status, (error.code,), error.message, {}, error.retry_after_seconds)
+    if isinstance(error, ToldError):
+        return _from_body(error.body, "", status=200, headers={})
     names = class_names(type(error))
     category = next((name for name in names if name in BY_CATEGORY or name in BY_CLASS), "")
     if category in BY_CATEGORY:

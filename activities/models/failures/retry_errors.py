@@ -19,12 +19,18 @@ BY_HAND = (
 )
 
 
+class FewTries(ApplicationError):
+    """Worth another try or two, and no outage: whoever waits those out has not to wait for it."""
+
+
 def as_verdict(error: Exception) -> ApplicationError:
     """What the verdict table makes of any exception that a model call can end in."""
     verdict = judge(error)
     if verdict.kind in ("retry", "retry_after"):
         delay = timedelta(seconds=verdict.delay_seconds) if verdict.delay_seconds else None
         return ApplicationError(verdict.sentence, type=verdict.error_type, next_retry_delay=delay)
+    if verdict.kind == "few_tries":
+        return FewTries(verdict.sentence, type=verdict.error_type)
     hint = f" {BY_HAND}" if verdict.kind == "repair" else ""
     return failed_for_good(verdict.error_type, f"{verdict.sentence}{hint}")
 

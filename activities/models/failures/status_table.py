@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["retry", "retry_after", "fall_back", "compress", "repair", "never"]
+Kind = Literal["retry", "retry_after", "few_tries", "fall_back", "compress", "repair", "never"]
 
 
 @dataclass(frozen=True, slots=True)

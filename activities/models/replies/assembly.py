@@ -1,62 +1,234 @@
-"""Puts a streamed reply together and passes its pieces on as they come."""
+"""Puts a streamed reply together, for every API, and passes its deltas on as they come.
 
+A call never runs with arguments that it was not given. Servers that speak almost like their model send two calls under
+one index, arguments under an index that nothing started, or in a final event alone; what they sent is kept to the
+block that it was sent for, and a call of which that is not certain bears the reason in the place of its arguments.
+
+A block is known by the provider's id of it, where it has one, else by its index: the same id is the same block, another
+id under the same index is another one, and a delta without an id belongs to the last block of that index.
+"""
+
+import json
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Literal
 
-from longhaul.activities.models.model import Delta
+from longhaul.activities.models.model import Delta, ModelRequest
 from longhaul.activities.models.requests.text import scrub, scrub_json
-from longhaul.agent.values.conversation.messages import TextBlock, ThinkingBlock, ToolCallBlock
+from longhaul.activities.models.requests.tool_names import wire_name
+from longhaul.agent.values.conversation.messages import TextBlock, ThinkingBlock, ToolCallBlock, not_to_run
 from longhaul.agent.values.conversation.provider_extras import EXTRAS_BYTES, extras_bytes
 
 log = logging.getLogger(__name__)
 
 Block = TextBlock | ThinkingBlock | ToolCallBlock
-Kind = Literal["text", "thinking", "tool_call"]
+Kind = Literal["text", "thinking", "tool_call", "other"]
+"""`other`: what the provider runs itself, and blocks that are not known here. They are left out."""
+
+MISSING = "its arguments did not arrive; make the call again, with an empty object if it needs none"
+CONTRADICTED = "two versions of its arguments arrived, and they differ; make the call again"
+STRAY = "arguments arrived that belong to no call of this message, so it is not known whose they are; call again"
+NAMELESS = "it arrived without the name of a tool; make the call again"
+RENAMED = "it arrived with the names of two tools; make the call again"
+
+_MAY_REQUIRE = (
+    *("required", "minProperties", "anyOf", "oneOf", "allOf", "not", "if", "$ref", "$dynamicRef"),
+    *("dependentRequired", "dependentSchemas"),
+)
+"""Words of a schema by which an object may have to have something in it."""
+_LOOKED_AT_CHARS = 100_000
 
 
-@dataclass(slots=True)
-class _Draft:
+@dataclass(slots=True, eq=False)
+class Draft:
+    """One block while it streams."""
+
     kind: Kind
-    index: int
+    number: int
+    index: object = None
+    """The provider's."""
+    ids: set[str] = field(default_factory=set)
+    """The provider's; of a call its id too."""
     pieces: list[str] = field(default_factory=list)
     call_id: str = ""
-    tool_name: str = ""
+    names: list[str] = field(default_factory=list)
+    final_name: str = ""
+    whole: list[str] = field(default_factory=list)
+    """Arguments as the provider tells them beside the stream, whole: none of them may differ."""
+    was_empty: bool = False
+    """Its arguments were sent, as nothing or as an object without anything in it."""
+    is_closed: bool = False
     extras: dict[str, Any] = field(default_factory=dict)
+    beside: dict[str, Any] = field(default_factory=dict)
+    """Of a call by Chat Completions: fields that the API does not know."""
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+    def has_whole_arguments(self) -> bool:
+        """Whether a JSON object has come. Not asked of long ones, for whose sake each piece would cost their length."""
+        if self.whole or not self.pieces or not self.pieces[-1].rstrip().endswith("}"):
+            return bool(self.whole)
+        return sum(map(len, self.pieces)) <= _LOOKED_AT_CHARS and _is_whole(self.text)
 
 
 class Assembly:
-    """The blocks of one reply, in the order in which they were opened.
+    """The blocks of one reply, in the order in which they started."""
 
-    `key` is the provider's own mark of a block (its index, an item's id). A piece for a key that is not open opens it.
-    """
-
-    def __init__(self, on_delta: Callable[[Delta], None]) -> None:
+    def __init__(self, on_delta: Callable[[Delta], None], request: ModelRequest) -> None:
         self._on_delta = on_delta
-        self._drafts: dict[object, _Draft] = {}
+        self._needs_none = _tools_of(request)
+        self.drafts: list[Draft] = []
+        self._stray: dict[object, list[str]] = {}
 
-    def open(self, key: object, kind: Kind, *, call_id: str = "", tool_name: str = "") -> None:
-        """Open a block, or learn more of an open one: compatible servers send a call's name late or twice."""
-        draft = self._drafts.setdefault(key, _Draft(kind, len(self._drafts)))
-        draft.call_id = draft.call_id or call_id
-        draft.tool_name = draft.tool_name or tool_name
+    @property
+    def calls(self) -> list[Draft]:
+        return [draft for draft in self.drafts if draft.kind == "tool_call"]
 
-    def add(self, key: object, kind: Kind, piece: str) -> None:
-        self.open(key, kind)
-        if not piece:
+    def start(self, kind: Kind, index: object, *ids: str) -> Draft:
+        """The block that starts here: a new one, unless one of this kind with such an id has started."""
+        draft = self._with_id(kind, ids)
+        if draft is None:
+            draft = Draft(kind, len(self.drafts), index)
+            self.drafts.append(draft)
+        draft.index = index
+        draft.ids.update(filter(None, ids))
+        return draft
+
+    def find(self, kind: Kind, index: object, item_id: str = "") -> Draft | None:
+        """The block of this kind that a delta belongs to. One with an id that is not known belongs to none."""
+        if item_id:
+            named = [draft for draft in reversed(self.drafts) if draft.kind == kind and item_id in draft.ids]
+            if named:  # some servers give one id to all
+                return next((draft for draft in named if draft.index == index), named[0])
+        last = self.last(index, kind)
+        return None if last is not None and item_id and last.ids else last
+
+    def last(self, index: object, kind: Kind | None = None) -> Draft | None:
+        at_index = (draft for draft in reversed(self.drafts) if draft.index == index)
+        return next((draft for draft in at_index if kind in (None, draft.kind)), None)
+
+    def _with_id(self, kind: Kind, ids: Sequence[str]) -> Draft | None:
+        known = (draft for draft in reversed(self.drafts) if draft.kind == kind)
+        return next((draft for draft in known if any(each and each in draft.ids for each in ids)), None)
+
+    def adopt(self, draft: Draft) -> Draft:
+        """Go on with a block of another assembly."""
+        self.drafts.append(draft)
+        return draft
+
+    def adopt_stray(self, other: "Assembly") -> None:
+        self._stray = other._stray  # noqa: SLF001  one of its own kind
+
+    def say(self, kind: Literal["text", "thinking"], index: object, text: str) -> Draft:
+        """Text or thinking for the last block of that index, or for a new one: nothing runs by it."""
+        draft = self.last(index, kind) or self.start(kind, index)
+        self.add(draft, text)
+        return draft
+
+    def add(self, draft: Draft, piece: str) -> None:
+        if piece:
+            draft.pieces.append(piece)
+            self._tell(draft, piece)
+
+    def _tell(self, draft: Draft, piece: str) -> None:
+        if draft.kind != "other":
+            name = self.name_of(draft) if draft.kind == "tool_call" else ""
+            self._on_delta(Delta(draft.kind, draft.number, scrub(piece), scrub(draft.call_id), scrub(name)))
+
+    def add_arguments(self, draft: Draft | None, value: object, index: object = None) -> None:
+        """Arguments in the stream: a piece of JSON text, or an object. `draft`: None where nothing started that they
+        could belong to; `index` then keeps those of one block together."""
+        piece = _text(value)
+        if draft is None:
+            if piece.strip():
+                self._stray.setdefault(index, []).append(piece)
             return
-        draft = self._drafts[key]
-        draft.pieces.append(piece)
-        self._on_delta(Delta(draft.kind, draft.index, scrub(piece), scrub(draft.call_id), scrub(draft.tool_name)))
+        if value is not None and piece.strip() in ("", "{}"):
+            draft.was_empty = True
+        if value == {}:
+            return
+        if piece.lstrip().startswith("{") and draft.pieces and draft.has_whole_arguments():
+            # Some servers send an empty object first, or the whole once more.
+            if draft.text.strip() == "{}":
+                draft.pieces.clear()
+            elif _is_whole(piece):
+                draft.whole.append(piece)
+                return
+        self.add(draft, piece)
 
-    def keep(self, key: object, **extras: Any) -> None:
+    def tell_whole(self, draft: Draft, value: object, *, first: bool = False) -> None:
+        """All arguments of a call, by an event that has them whole. `first`: by the one that starts it, in which an
+        empty object says nothing of what follows."""
+        text = _text(value)
+        if value is not None and text.strip() in ("", "{}"):
+            draft.was_empty = True
+        if not text.strip() or (first and text.strip() == "{}"):
+            return
+        if not draft.pieces and not draft.whole:
+            self._tell(draft, text)
+        draft.whole.append(text)
+
+    def call_piece(self, index: object, call_id: str, name: str, arguments: object) -> Draft | None:
+        """The call that a piece of Chat Completions belongs to, with the piece added; None where it belongs to none."""
+        draft = self._call_at(index, call_id, name, arguments)
+        if draft is not None:
+            draft.call_id = draft.call_id or call_id
+            if call_id:
+                draft.ids.add(call_id)
+            if name:
+                draft.names.append(name)
+        self.add_arguments(draft, arguments, index)
+        return draft
+
+    def _call_at(self, index: object, call_id: str, name: str, arguments: object) -> Draft | None:
+        last = self.last(index, "tool_call") if index is not None else next(reversed(self.calls), None)
+        again = bool(name) and _begins(arguments)
+        if call_id:
+            known = self._with_id("tool_call", (call_id,))
+            if known is not None:
+                # One id for all calls: another index, and all of another call.
+                another = again and index != known.index and known.has_whole_arguments()
+                return self.start("tool_call", index) if another else known
+            if last is not None and not last.call_id and not (again and last.has_whole_arguments()):
+                return last  # an id that comes late
+            return self.start("tool_call", index)
+        if last is None:
+            return self.start("tool_call", index) if name else None
+        if index is None and name:
+            goes_on = bool(last.pieces) and not last.has_whole_arguments() and name in last.names
+            return last if goes_on else self.start("tool_call", index)
+        if name and last.has_whole_arguments():
+            is_other = name not in (*last.names, self.name_of(last))
+            if is_other or (again and not _same(_text(arguments), last.text)):
+                return self.start("tool_call", index)
+        return last
+
+    def keep(self, draft: Draft, **extras: Any) -> None:
         """Provider extras of a block; a string that arrives in pieces is joined by the caller."""
-        self._drafts[key].extras.update(extras)
+        draft.extras.update(extras)
 
-    def text_of(self, key: object) -> str:
-        """What came so far; empty when `key` is not open."""
-        return "".join(self._drafts[key].pieces) if key in self._drafts else ""
+    def close_all(self) -> None:
+        """The provider has said that the reply is whole, and its API does not say so of single blocks."""
+        for draft in self.drafts:
+            draft.is_closed = True
+
+    def name_of(self, draft: Draft) -> str:
+        """Servers send a name once, again with each piece, or in pieces: it is what makes the name of a tool that is
+        offered."""
+        names = draft.names
+        if not names:
+            return draft.final_name
+        whole = [names[0], "".join(names), names[-1]]
+        repeated = all(name == names[0] for name in names)
+        grown = all(later.startswith(sooner) for sooner, later in pairwise(names))
+        fitting = [whole[0]] if repeated else []
+        fitting += [whole[1], *([whole[2]] if grown else [])]
+        found = next((name for name in fitting if name in self._needs_none), None)
+        return fitting[0] if found is None else found
 
     def blocks(self, taken_ids: Collection[str], new_id: Callable[[int], str]) -> tuple[Block, ...]:
         """The finished blocks: blank text dropped, and each call with an id of its own.
@@ -66,19 +238,120 @@ class Assembly:
         """
         finished: list[Block] = []
         taken = set(taken_ids)
-        for draft in self._drafts.values():
-            text, extras = scrub("".join(draft.pieces)), _bounded(scrub_json(draft.extras))
+        arguments = {draft.number: given for draft, given in self._given()}
+        for draft in self.drafts:
+            text, extras = scrub(draft.text), _bounded(scrub_json(draft.extras))
             if draft.kind == "text":
                 finished += [TextBlock(text=text, extras=extras)] if text.strip() else []
             elif draft.kind == "thinking":
                 finished += [ThinkingBlock(thinking=text, **extras)] if text or extras else []
-            else:
+            elif draft.number in arguments:
                 made = sum(isinstance(block, ToolCallBlock) for block in finished)
                 call_id = _free_id(scrub(draft.call_id), new_id(made), taken)
                 taken.add(call_id)
-                called = {"id": call_id, "name": scrub(draft.tool_name), "input": text or "{}"}
+                called = {"id": call_id, "name": scrub(self.name_of(draft)), "input": scrub(arguments[draft.number])}
                 finished.append(ToolCallBlock(**called, extras=extras))
         return tuple(finished)
+
+    def _given(self) -> Iterator[tuple[Draft, str]]:
+        """Each call that is told to the session, with its arguments, or why it can't run."""
+        named = [draft for draft in self.calls if self.name_of(draft)]
+        versions = {draft.number: _versions(draft) for draft in self.calls}
+        stray = ["".join(pieces) for pieces in self._stray.values()]
+        stray = [text for text in stray if not any(_same(text, each) for told in versions.values() for each in told)]
+        nameless = [draft for draft in self.calls if draft not in named]
+        if named:
+            stray += [text for draft in nameless for text in versions[draft.number]]
+        elif stray and not nameless:
+            nameless = [self.start("tool_call", None)]
+            versions[nameless[0].number] = stray
+        for draft in named or nameless:
+            told = versions[draft.number]
+            if draft not in named:
+                why = NAMELESS
+            elif stray:
+                why = STRAY
+            elif draft.final_name and draft.final_name != self.name_of(draft):
+                why = RENAMED
+            elif len(told) > 1:
+                why = CONTRADICTED
+            else:
+                why = "" if told or self._may_be_empty(draft) else MISSING
+            yield draft, not_to_run(why, " | ".join([*told, *(stray if named else [])])) if why else (told or ["{}"])[0]
+
+    def _may_be_empty(self, draft: Draft) -> bool:
+        return draft.was_empty and draft.is_closed and self._needs_none.get(self.name_of(draft), False)
+
+
+def text_of(value: object) -> str:
+    """A string of a provider's event; empty for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+def id_of(value: object) -> str:
+    """An id, which some servers send as a number."""
+    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+
+
+def dict_of(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def list_of(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _tools_of(request: ModelRequest) -> Mapping[str, bool]:
+    """By the name of each tool that may be called: whether it may be called with nothing."""
+    offered = {tool.name: tool.input_schema for tool in request.tools}
+    if request.answer is not None:
+        offered[wire_name(request.answer.name)] = request.answer.schema
+    return {name: not any(schema.get(word) for word in _MAY_REQUIRE) for name, schema in offered.items()}
+
+
+def _versions(draft: Draft) -> list[str]:
+    """The arguments that were told, those that are the same once. What was streamed may be the beginning of them."""
+    told = [draft.text] if draft.text.strip() else []
+    for whole in draft.whole:
+        if told == [draft.text] and not _is_json(told[0]) and whole.startswith(told[0]):
+            told = [whole]
+        elif not any(_same(whole, each) for each in told):
+            told.append(whole)
+    return told
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two texts are the same JSON: 1 is not true, and no 1.0 either."""
+    if one == other:
+        return True
+    try:
+        return bool(_canonical(one) == _canonical(other))
+    except (ValueError, RecursionError):
+        return False
+
+
+def _canonical(text: str) -> str:
+    return json.dumps(json.loads(text), sort_keys=True)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _is_whole(text: str) -> bool:
+    return text.lstrip().startswith("{") and text.rstrip().endswith("}") and _is_json(text)
+
+
+def _begins(arguments: object) -> bool:
+    return isinstance(arguments, dict) or (isinstance(arguments, str) and arguments.lstrip().startswith("{"))
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def _bounded(extras: dict[str, Any]) -> dict[str, Any]:

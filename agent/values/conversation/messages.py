@@ -6,6 +6,7 @@ model call and per tool result, because each crosses the history once. `agent.vi
 one assistant message per reply that a reader expects.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from functools import cached_property
@@ -100,10 +101,26 @@ class ToolCallBlock(OpenValue):
     id: str
     name: str
     input: str
-    """The arguments as a JSON string, as the model wrote them: it may be broken."""
+    """The arguments as a JSON string, as the model wrote them: it may be broken, or say why they are not known
+    (`not_to_run`)."""
     extras: Extras = sparse({})
     state: ToolCallState = sparse(ToolCallState.PENDING)
     suggested_rules: Many[PermissionRule] = sparse(())
+
+
+_NOT_TO_RUN = re.compile(r"\(not run: ([^()]{1,400})\)")
+
+
+def not_to_run(why: str, arrived: str) -> str:
+    """The input of a call whose arguments are not known for certain: no JSON, so that nothing can run it. `why`: a
+    clause for the model, without brackets; `arrived`: what came in the place of arguments."""
+    return f"(not run: {why}) {arrived}".rstrip()
+
+
+def why_not_to_run(arguments: str) -> str:
+    """Empty for an input that is none of these."""
+    found = _NOT_TO_RUN.match(arguments)
+    return found[1] if found else ""
 
 
 class ToolResultBlock(OpenValue):

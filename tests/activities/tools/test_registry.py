@@ -130,7 +130,9 @@ def test_arguments_that_break_off_are_told_apart_from_wrong_ones() -> None:
 
 def test_good_arguments_come_back_and_nothing_counts_as_an_empty_object() -> None:
     assert Toolbox(default_tools()).validate("Bash", '{"command": "ls"}') == {"command": "ls"}
-    assert box(thread_name).validate("thread_name", " ") == {}
+    assert box(thread_name).validate("thread_name", "{}") == {}
+    with pytest.raises(ArgumentsError, match="has no arguments"):
+        box(thread_name).validate("thread_name", " ")
 
 
 def test_a_schema_is_never_fetched_from_elsewhere() -> None:

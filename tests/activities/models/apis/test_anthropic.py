@@ -320,9 +320,18 @@ async def test_a_connection_that_breaks_in_mid_stream_is_worth_a_retry(by_wire: 
     assert judge(caught.value).kind == "retry"
 
 
-async def test_a_stream_without_its_final_event_is_no_reply(by_wire: Caller, wire: Wire) -> None:
+async def test_a_stream_that_says_why_it_stopped_needs_no_final_event(by_wire: Caller, wire: Wire) -> None:
+    whole = claude_says("all of a story")
+    wire.answers.append(Answer(whole[: whole.index(b"event: message_stop")], whole=False))
+
+    reply = await by_wire.call("anthropic:claude-haiku-4-5", "Hi")
+
+    assert reply.content == (TextBlock(text="all of a story"),)
+
+
+async def test_a_stream_that_does_not_say_why_it_stopped_is_no_reply(by_wire: Caller, wire: Wire) -> None:
     whole = claude_says("half a story")
-    wire.answers.append(Answer(whole[: whole.index(b"event: message_stop")]))
+    wire.answers.append(Answer(whole[: whole.index(b"event: message_delta")]))
 
     with pytest.raises(IncompleteStreamError) as caught:
         await by_wire.call("anthropic:claude-haiku-4-5", "Hi")

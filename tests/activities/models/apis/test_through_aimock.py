@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from longhaul.activities.models.failures.errors import NoReplyError
 from longhaul.activities.models.failures.failure_classification import judge
 from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.registry import Toolbox, describe, finishing
@@ -199,13 +200,16 @@ async def test_a_dropped_connection_is_worth_a_retry(aimock: Aimock, caller: Cal
     assert (judge(caught.value).kind, judge(caught.value).error_type) == ("retry", "connection")
 
 
-async def test_an_answer_of_garbage_is_worth_a_retry(aimock: Aimock, caller: Caller, model: str) -> None:
+async def test_an_answer_of_garbage_is_worth_another_try_and_is_shown(
+    aimock: Aimock, caller: Caller, model: str
+) -> None:
     aimock.answer({**answer("garbage", content="never seen"), "chaos": {"malformedRate": 1.0}})
 
-    with pytest.raises(Exception, match=r"ended the stream|no valid JSON") as caught:
+    with pytest.raises(NoReplyError, match="malformed json") as caught:
         await caller.call(model, "garbage")
 
-    assert judge(caught.value).kind == "retry"
+    assert judge(caught.value).kind == "few_tries"
+    assert "{malformed json: <<<chaos>>>" in judge(caught.value).sentence
 
 
 async def test_the_finish_function_is_called_and_its_result_goes_back(

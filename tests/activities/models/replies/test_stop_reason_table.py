@@ -185,12 +185,14 @@ async def test_a_server_that_stops_for_its_own_trouble_is_asked_again(by_wire: C
 
 @pytest.mark.parametrize("reason", UNTOLD)
 async def test_a_stream_that_does_not_say_how_it_ended_is_no_reply(by_wire: Caller, wire: Wire, reason: str) -> None:
-    wire.answers = [Answer(stopping(CHAT, reason))]
+    without_a_last_event = stopping(CHAT, reason).removesuffix(b"data: [DONE]\n\n")
+    wire.answers = [Answer(without_a_last_event), Answer(stopping(CHAT, reason))]
 
     with pytest.raises(IncompleteStreamError):
         await by_wire.call(CHAT, "How is the wind?")
 
     assert tells_nothing(reason)
+    assert (await by_wire.call(CHAT, "How is the wind?")).content != ()
 
 
 @pytest.mark.parametrize("streamed", [True, False])
