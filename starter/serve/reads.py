@@ -20,7 +20,7 @@ from longhaul.starter.serve.request_bodies import (
     Sorting,
     StepPaging,
 )
-from longhaul.starter.serve.requests import Call, session_of, user_meant
+from longhaul.starter.serve.requests import Call, session_of, unseen_by, user_meant
 from longhaul.starter.serve.response_bodies import (
     Alive,
     Asked,
@@ -69,7 +69,8 @@ async def sessions(call: Call) -> Rows:
     cards = await call.app.sessions(session_id=query.session, user=_listed_user(call), status=status, closed=over)
     found = [card for card in cards if _is_wanted(card, query)]
     end = None if query.limit is None else query.start + query.limit
-    return Rows(sessions=tuple(Row.of(card) for card in found[query.start : end]), total=len(found))
+    note = "" if found else unseen_by(call)
+    return Rows(sessions=tuple(Row.of(card) for card in found[query.start : end]), total=len(found), note=note)
 
 
 def _is_wanted(card: SessionCard, query: Listing) -> bool:
@@ -94,7 +95,8 @@ async def inbox(call: Call) -> InboxBody:
         silent = [one for one in silent if one.user_id is None]
         held = [one for one in held if one.session.user_id is None]
         paused = [one for one in paused if one.session.user_id is None]
-    return InboxBody(calls=tuple(calls), silent=tuple(silent), held=tuple(held), paused=tuple(paused))
+    note = "" if calls or silent or held or paused else unseen_by(call)
+    return InboxBody(calls=tuple(calls), silent=tuple(silent), held=tuple(held), paused=tuple(paused), note=note)
 
 
 def _asked(found: Inbox, card: SessionCard, waiting: PendingCall) -> Asked:

@@ -12,10 +12,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from longhaul.starter.client.reading.asking import NoReply, NoSession
 from longhaul.starter.serve.host_names import host_name, is_own
 from longhaul.starter.serve.operation import Answer, Operation
 from longhaul.starter.serve.problems import Problem, problem_of, wrong
-from longhaul.starter.serve.requests import Call, Served, path_values
+from longhaul.starter.serve.requests import Call, Served, path_values, unseen_by
 from longhaul.starter.serve.revocation import while_let_in
 from longhaul.starter.serve.tokens import BadTokens, Caller
 from longhaul.starter.serve.tokens import Scope as TokenScope
@@ -85,7 +86,12 @@ async def carried_out(operation: Operation, call: Call) -> Any:
         return caller_of(call.served, call.headers.get("authorization"), operation.scope, operation.also)
 
     async with asyncio.timeout(operation.seconds):
-        return await while_let_in(call.caller, look, operation.handler(call))
+        try:
+            return await while_let_in(call.caller, look, operation.handler(call))
+        except NoSession as missing:
+            if isinstance(missing, NoReply) or not (unseen := unseen_by(call)):
+                raise
+            raise NoSession(f"{missing}; {unseen}") from missing
 
 
 def caller_of(served: Served, header: str | None, scope: TokenScope | None, also: TokenScope | None = None) -> Caller:

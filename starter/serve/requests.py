@@ -98,6 +98,16 @@ def user_meant(call: Call) -> str | None:
     return wanted
 
 
+def unseen_by(call: Call) -> str:
+    """What the caller's token does not let them see, whether there is any; empty for whoever sees all."""
+    if "admin" in call.caller.scopes:
+        return ""
+    return (
+        f"this token sees the sessions of user {call.caller.user!r} alone: those of others, and those begun without a "
+        "user, are seen with the scope 'admin'"
+    )
+
+
 def session_of(call: Call) -> Session:
     """The session that the path names. Another user's is not found, whether there is one or not. Raises NoSession."""
     name, agent = call.path["session"], call.path["agent"]

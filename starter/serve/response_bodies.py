@@ -94,6 +94,8 @@ class Rows(BaseModel):
     sessions: tuple[Row, ...]
     total: int
     """With those that stand on other pages."""
+    note: str = ""
+    """Where there are none: whose sessions this token does not see."""
 
 
 class Asked(BaseModel):
@@ -130,6 +132,8 @@ class InboxBody(BaseModel):
     held: tuple[Held, ...]
     paused: tuple[Resting, ...]
     """Calls that wait in them are among the calls."""
+    note: str = ""
+    """Where there is nothing: whose sessions this token does not see."""
 
 
 class Calls(BaseModel):

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from tests.e2e.conftest import CLI
-from tests.e2e.serving import Reader, Serving, serving, tokens_file
+from tests.e2e.serving import TOKENS, Reader, Serving, serving, tokens_file
 from tests.limits import SURE_SECONDS
 
 pytestmark = pytest.mark.server
@@ -356,3 +356,26 @@ async def test_a_reply_in_a_form_is_asked_for_by_http(tmp_path: Path, served: Se
     assert refused.status_code == 422
     assert "structured_schema: $.type: 'array' can't be answered" in refused.text
     assert (told.status_code, told.json()["message"]["metadata"]) == (200, {"height": 3.5})
+
+
+async def test_whoever_sees_nothing_is_told_whose_sessions_they_do_not_see(
+    tmp_path: Path, cli_environment: dict[str, str], worker: int
+) -> None:
+    """A session begun without a user is nobody's: its beginner's token does not find it."""
+    assert worker
+    session = agent(tmp_path, WANTS_TO_EDIT)
+    environment = cli_environment | {"LONGHAUL_SERVE_TOKENS": str(tokens_file(tmp_path)), "LONGHAUL_TRUST": "1"}
+    async with serving(tmp_path, environment) as server, server.client("bob") as bob, server.client("eve") as eve:
+        listed = (await bob.get("/v1/sessions", params={"session": "nowhere"})).json()
+        inbox = (await bob.get("/v1/inbox", params={"tool": "Nothing"})).json()
+        missing = await bob.get(f"{session}/status")
+        of_an_operator = (await eve.get("/v1/sessions", params={"session": "nowhere"})).json()
+        signed_in = {"Cookie": f"longhaul_token={TOKENS['bob']}"}
+        page = (await bob.get("/console/sessions?text=nowhere", headers=signed_in)).text
+
+    hint = "this token sees the sessions of user 'bob' alone: those of others, and those begun without a user"
+    assert listed["note"].startswith(hint)
+    assert inbox["note"].startswith(hint)
+    assert (missing.status_code, hint in missing.json()["detail"]) == (404, True)
+    assert (of_an_operator["total"], of_an_operator["note"]) == (0, "")
+    assert "those begun without a user" in page
