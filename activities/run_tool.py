@@ -115,8 +115,8 @@ class Acting:
         if missing := self._secrets.missing(ask.secrets):
             raise not_here(f"this worker has no secret {missing[0]!r}, which the agent allows {name}")
         wrapped = self._wrapping.of_tool_call(ask)
-        place = await self._workspaces.find(ask.place)
         arguments = self._secrets.filled(await self._arguments(ask), ask.secrets if ask.filled else ())
+        place = await self._workspaces.find(ask.place, may_write=ask.effect is not Effect.READ)
         kept = await keep_files(self._workspaces, ask)
         return _Start(toolbox, tool, wrapped, place, arguments, self._side_models.of(ask, wrapped), kept)
 

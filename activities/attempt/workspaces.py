@@ -35,7 +35,7 @@ MARKER = Path(".longhaul") / "workspace"
 NONCE_CAP_BYTES = 100
 
 SEEN_LASTS_SECONDS = 5.0
-"""A marker that was just read is not read again with each activity, nor with each step."""
+"""A marker that was just read is not read again with each activity that only reads, nor with each step."""
 
 KEPT_PLACES = 1_000
 """Workspaces of which is remembered when their marker was read."""
@@ -96,10 +96,11 @@ class Workspaces:
             log.warning("the files of session %s were not kept before call %s: %s", session_key, call_id, error)
             return ""
 
-    async def find(self, recorded: RecordedPlace) -> Place:
-        """The place as this worker sees it; NotHere when the marker says that it is another."""
+    async def find(self, recorded: RecordedPlace, *, may_write: bool = False) -> Place:
+        """The place as this worker sees it; NotHere when the marker says that it is another. Whoever may write there has
+        the marker read now: where the folder has gone since, it would be made anew beside the files."""
         key = (recorded.root, recorded.nonce)
-        if time.monotonic() - self._seen.get(key, -SEEN_LASTS_SECONDS) >= SEEN_LASTS_SECONDS:
+        if may_write or time.monotonic() - self._seen.get(key, -SEEN_LASTS_SECONDS) >= SEEN_LASTS_SECONDS:
             await asyncio.to_thread(_look, recorded)
             self._seen.pop(key, None)
             self._seen = {key: time.monotonic(), **dict(islice(self._seen.items(), KEPT_PLACES))}

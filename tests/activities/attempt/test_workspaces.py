@@ -8,6 +8,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.attempt.workspaces import MARKER, Workspaces
+from longhaul.activities.contract import RecordedPlace
 from longhaul.agent.values.spec.workspace import Workspace
 
 SECRET = "marmalade"
@@ -62,3 +63,18 @@ def test_a_second_worker_finds_the_marker_of_the_first(tmp_path: Path) -> None:
     first = Workspaces(tmp_path / "one").bind(Workspace(root=str(tmp_path)), "key")
 
     assert Workspaces(tmp_path / "two").bind(Workspace(root=str(tmp_path)), "key") == first
+
+
+async def test_whoever_may_write_has_the_marker_looked_for_now(tmp_path: Path) -> None:
+    workspaces, root = Workspaces(tmp_path / "data"), tmp_path / "workspace"
+    root.mkdir()
+    _, nonce = workspaces.bind(Workspace(root=str(root)), "key")
+    recorded = RecordedPlace(root=str(root), nonce=nonce)
+    await workspaces.find(recorded)
+    root.rename(tmp_path / "away")
+
+    with pytest.raises(ApplicationError, match="no marker"):
+        await workspaces.find(recorded, may_write=True)
+    (tmp_path / "away").rename(root)
+
+    assert (await workspaces.find(recorded, may_write=True)).root == root

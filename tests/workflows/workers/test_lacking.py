@@ -82,3 +82,22 @@ async def test_a_once_call_that_waits_for_its_tool_says_so_and_then_runs_one_tim
     assert lacking.startswith("this worker has no tool 'send'")
     assert results(done) == [(ToolResultState.SUCCESS, "sent 'Hi' to Ana")]
     assert (done.get_text_content(), after) == ("Sent.", "")
+
+
+async def test_nothing_is_written_where_the_workspace_was_a_moment_ago(stage: Stage) -> None:
+    """A mount that drops: the marker was read when the call was looked at."""
+    session = stage.session(calls("Write", file_path="new.txt", content="tide"), {"text": "Written."}, tools=("Write",))
+    waiting = await session.reply("Write it")
+    (call,) = await session.pending()
+    away = stage.workspace.with_name("away")
+    stage.workspace.rename(away)
+
+    await session.confirm(call, allow=True)
+    lacking = await said(session)
+    appeared = stage.workspace.exists()
+    away.rename(stage.workspace)
+    done = await session.wait(waiting.id)
+
+    assert "does not see the session's workspace: no marker" in lacking
+    assert not appeared
+    assert (done.get_text_content(), (stage.workspace / "new.txt").read_text()) == ("Written.", "tide")
