@@ -71,6 +71,7 @@ BY_THE_OPERATOR = {
 }
 WHILE_IT_LASTS = {
     *("Assembly._drafts", "HalfSaid._blocks", "HeardReasoning._details", "Pieces._blocks", "LineWindow.lines"),
+    "SeveralNames._found",
     *("_Merged.properties", "_Merged.required", "_Merged.choices", "_Reply._signatures", "_Reply._whole_arguments"),
     *("_Reply._counts", "_Reply._call_keys", "Samples.told", "_Telling.messages", "_Counting._ended"),
     *(

@@ -27,6 +27,7 @@ MOST_LINES_OF_A_FUNCTION = 40
 LONGER_FILES: dict[str, str] = {
     "starter/serve/response_bodies.py": "all that the HTTP API answers, in one list",
     "starter/provision/dev_server.py": "one server: how it is started, closed to strangers, awaited and ended",
+    "activities/tools/grep.py": "a chapter",
     "activities/masking/masker.py": "every form in which a secret may be printed, and how it is cut out",
     "starter/client/session.py": "all that a caller may ask of a session stands on one page",
     "workflows/contract.py": "all that a session and those who ask it must agree on, in one list",
