@@ -31,6 +31,18 @@ async def fetch(page: int, chars: int = 40) -> str:
     return page_text(page, chars)
 
 
+@tool(effect=Effect.READ, read_only=True)
+async def purge(folder: str = "everything") -> str:
+    """Empty that folder."""
+    return f"purged {folder}"
+
+
+@tool(effect=Effect.READ, read_only=True)
+async def purge_one(folder: str) -> str:
+    """Empty that folder, and no other."""
+    return f"purged {folder} alone"
+
+
 @tool(effect=Effect.ONCE)
 async def send(to: str, text: str = "") -> str:
     """Send a letter; permission asks for it."""
