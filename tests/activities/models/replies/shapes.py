@@ -129,7 +129,8 @@ def stop(index: Any) -> dict[str, Any]:
 
 def messages(*told: dict[str, Any], reason: str | None = "tool_use", end: bool = True, usage: Any = None) -> Sent:
     counts = {"input_tokens": 10, "output_tokens": 1} if usage is None else usage
-    about = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "usage": counts}
+    about: dict[str, Any] = {"id": "msg_1", "type": "message", "role": "assistant", "content": [], "usage": counts}
+    about["model"] = "m"
     ended: Pieces = [{"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 5}}]
     last: Pieces = [{"type": "message_stop"}]
     begun: Pieces = [{"type": "message_start", "message": about}]

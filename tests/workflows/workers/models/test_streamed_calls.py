@@ -52,12 +52,10 @@ def answer(name: str, api: str) -> Answer:
     return Answer(made.body, headers={"content-type": made.media_type})
 
 
-def session_at(
-    stage: Stage, wire: Wire, api: str, tools: tuple[str, ...] = ("Read", "purge"), **config: int
-) -> Session:
+def session_at(stage: Stage, wire: Wire, api: str, tool: str = "purge", **config: int) -> Session:
     for name, text in (("a.txt", "It ebbs."), ("b.txt", "It flows.")):
         (stage.workspace / name).write_text(text, encoding="utf-8")
-    return stage.session(model=MODELS[api], tools=tools, model_config={"base_url": wire.url, **config})
+    return stage.session(model=MODELS[api], tools=["Read", tool], model_config={"base_url": wire.url, **config})
 
 
 @pytest.mark.parametrize(("name", "api", "expected"), RUNS)
@@ -69,7 +67,8 @@ async def test_calls_run_as_they_were_made(
     done = await session_at(stage, wire, api).reply("How is the tide?")
 
     assert (done.error, done.finished_reason) == (None, "completed")
-    assert [(state, text.split("\t")[-1].strip()) for state, text in results(done)] == expected
+    # Calls that run side by side end in any order.
+    assert sorted((state, text.split("\t")[-1].strip()) for state, text in results(done)) == expected
     assert done.get_text_content() == ("Fair wind." if expected else TIDE)
     assert len(wire.bodies) == (2 if expected else 1)
 
@@ -83,7 +82,7 @@ async def test_a_call_with_uncertain_arguments_does_not_run_and_the_model_reads_
     told = Answer(told.body.replace(b'"purge"', json.dumps(tool).encode()), headers=told.headers)
     wire.answers = [told, Answer(THEN[api])]
 
-    done = await session_at(stage, wire, api, ("Read", tool)).reply("Purge /tmp/one")
+    done = await session_at(stage, wire, api, tool).reply("Purge /tmp/one")
 
     ((state, text),) = results(done)
     assert (done.error, state) == (None, ToolResultState.ERROR)
@@ -100,7 +99,8 @@ async def test_a_person_is_not_asked_about_a_call_with_uncertain_arguments(stage
 
     done = await session.reply("Purge /tmp/one")
 
-    assert (done.finished_reason, await session.pending()) == ("completed", ())
+    assert done.finished_reason == "completed"
+    assert not await session.pending()
     assert [state for state, _ in results(done)] == [ToolResultState.ERROR]
 
 
