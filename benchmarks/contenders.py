@@ -97,6 +97,15 @@ def _start(command: list[str], environment: dict[str, str], log: Path) -> subpro
         )
 
 
+def script_of(folder: Path, load: Load) -> Path:
+    """What the model says: a call a step, then the end."""
+    path = folder / f"{load.steps}x{load.chars}.jsonl"
+    if not path.exists():
+        call = json.dumps({"tool_calls": [{"name": "fetch", "input": {"chars": load.chars}}]})
+        path.write_text("\n".join([*[call] * load.steps, json.dumps({"text": "done"})]))
+    return path
+
+
 class Floor:
     """Two bare activities a step."""
 
@@ -134,7 +143,7 @@ class Ours:
     async def session(self, load: Load) -> str:
         spec = AgentSpec(
             name="bench",
-            model=f"scripted:{self._script(load)}",
+            model=f"scripted:{script_of(self._folder, load)}",
             tools=("fetch",),
             stuck=StuckConfig(polling=("fetch",)),
             react_config=ReActConfig(max_iters=load.steps + 1, fuse_reads=self._fuse_reads),
@@ -151,13 +160,6 @@ class Ours:
         if message.finished_reason is not FinishedReason.COMPLETED:
             raise SessionEnded(session.workflow_id, "failed", f"{message.finished_reason}: {message.error}")
         return session.workflow_id
-
-    def _script(self, load: Load) -> Path:
-        path = self._folder / f"{load.steps}x{load.chars}.jsonl"
-        if not path.exists():
-            call = json.dumps({"tool_calls": [{"name": "fetch", "input": {"chars": load.chars}}]})
-            path.write_text("\n".join([*[call] * load.steps, json.dumps({"text": "done"})]))
-        return path
 
 
 @asynccontextmanager

@@ -13,6 +13,7 @@ LISTED = {
     "only root sees what processes that keep to themselves have open": "the system's: they hide it from their own user",
     "/dev/shm is Linux's": "the platform's",
     "no XFS can be made and mounted": "the system's: it takes root, loop devices and xfsprogs",
+    "no share of the processor can be set": "the system's: it takes root and cgroups",
     "tmux is not on PATH": "the system's: a terminal of each test's own stands in for it",
 }
 """How reasons end, and why the test can't be had."""
