@@ -24,6 +24,7 @@ from typing import Any
 from uuid import uuid4
 
 from temporalio.client import Client
+from temporalio.runtime import Runtime
 from temporalio.worker import Interceptor, UnsandboxedWorkflowRunner, Worker
 
 from longhaul.activities.analysis.opening import open_analyzers
@@ -105,7 +106,7 @@ from longhaul.starter.hosting.scheduled_requests import ScheduledRequests
 from longhaul.starter.hosting.search_attributes import register_search_attributes
 from longhaul.starter.hosting.secret_values import read_secrets
 from longhaul.starter.hosting.store_requirements import check_keys, check_lasting, check_shared
-from longhaul.starter.hosting.workflow_cache import ParkedRuns
+from longhaul.starter.hosting.workflow_tasks import LIMITS, FallingBehind, ParkedRuns, watch_backlog
 from longhaul.starter.reach.connection import connect, keyring_in, let_go, opened_blobs
 from longhaul.starter.reach.liveness import liveness_of
 from longhaul.starter.reach.storage_places import own_identity
@@ -134,7 +135,7 @@ from longhaul.workflows.shared_keys import SharedKeys
 from longhaul.workflows.tracing import CarriedTraces
 from longhaul.workflows.unbegun_task_guard import ForgetfulRunner
 
-TASK_SECONDS = 4
+TASK_SECONDS = 8
 """Less than `TASK_TIMEOUT`, or the server would give up first and say nothing."""
 READY = "longhaul worker: polling"
 """Printed when the worker polls; `longhaul dev` and the tests wait for it."""
@@ -400,6 +401,7 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
         # A killed worker's sessions move on after this instead of the stock ten seconds.
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=1),
         max_cached_workflows=1_000,
+        **LIMITS,
         # More at once is a task and a lock for each payload of every task, and hardly any lies outside the history.
         max_workflow_task_external_storage_concurrency=1,
         **versioned,
@@ -466,7 +468,8 @@ async def serve(settings: Settings) -> None:
 
 async def _serve(settings: Settings, secrets: WorkerSecrets) -> None:
     asyncio.get_running_loop().set_default_executor(NotingPool(thread_name_prefix="longhaul"))
-    client = await connect(settings=settings, runtime=runtime_with(settings.metrics))
+    runtime = runtime_with(settings.metrics) or Runtime.default()
+    client = await connect(settings=settings, runtime=runtime)
     if settings.search_attributes:
         await register_search_attributes(client)
     places, profiles = read_key_places(settings.model_keys), read_profiles(settings.models)
@@ -480,7 +483,12 @@ async def _serve(settings: Settings, secrets: WorkerSecrets) -> None:
             collect_rarely()
             # Past the masking, which may keep the end of a line back: others wait for this one.
             print(f"{READY} {settings.task_queue!r}", file=sys.__stdout__, flush=True)
-            beside = asyncio.gather(providers.warm(), *([announce(client, own)] if own else []))
+            behind = FallingBehind(settings.task_queue, runtime.metric_meter)
+            beside = asyncio.gather(
+                providers.warm(),
+                watch_backlog(client, settings.task_queue, behind),
+                *([announce(client, own)] if own else []),
+            )
             await stop.wait()
             beside.cancel()
     finally:

@@ -94,8 +94,9 @@ TITLE = "title"
 WAITS = "waits"
 """Key of a session's memo: `Waits` as JSON, while somebody is waited for."""
 
-TASK_TIMEOUT = timedelta(seconds=5)
-"""Workflow task timeout: how long the server waits for a worker that died in the middle of deciding."""
+TASK_TIMEOUT = timedelta(seconds=10)
+"""Workflow task timeout: how long the server waits for a worker that died in the middle of deciding. A worker that
+lives has to replay a session's whole history in it, next to a few others, on a slow machine too."""
 
 AHEAD = "the session moved on while it was asked; ask again"
 """What a query fails with that came upon events of no task yet. Its session is well."""

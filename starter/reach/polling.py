@@ -1,4 +1,5 @@
-"""Lists the workers that poll a task queue, as the server knows them; and tells what time it is there."""
+"""Lists the workers that poll a task queue, and what waits for them there, as the server knows it; and tells what time
+it is there."""
 
 import asyncio
 import contextlib
@@ -28,6 +29,24 @@ class Poller(NamedTuple):
     """When it last asked for work, to about a minute."""
     build: str
     """Empty where workers are not versioned."""
+
+
+class Backlog(NamedTuple):
+    """What waits in a task queue for a worker."""
+
+    tasks: int
+    """About so many."""
+    oldest: timedelta
+    """How long the oldest of them has waited."""
+
+
+async def backlog_of(client: Client, queue: str, kind: TaskQueueType.ValueType = _WORKFLOWS) -> Backlog:
+    """Without what waits for one worker alone, in whose memory its session is. Raises RPCError."""
+    asked = DescribeTaskQueueRequest(
+        namespace=client.namespace, task_queue=TaskQueue(name=queue), task_queue_type=kind, report_stats=True
+    )
+    stats = (await client.workflow_service.describe_task_queue(asked)).stats
+    return Backlog(int(stats.approximate_backlog_count), stats.approximate_backlog_age.ToTimedelta())
 
 
 async def workers(client: Client, queue: str) -> list[str]:

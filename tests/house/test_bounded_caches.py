@@ -21,8 +21,8 @@ from longhaul.activities.tools import registry
 from longhaul.activities.tools.globs import Glob
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.agent.values.conversation.messages import Usage, UserMsg
-from longhaul.starter.hosting import workflow_cache
-from longhaul.starter.hosting.workflow_cache import ParkedRuns
+from longhaul.starter.hosting import workflow_tasks
+from longhaul.starter.hosting.workflow_tasks import ParkedRuns
 from longhaul.stores.offload import opening
 from longhaul.stores.offload.opening import Offloaders
 from tests.house.syntax import tree_of
@@ -46,6 +46,7 @@ BY_THEIR_OWN_NUMBER = {
     "Connections._open": "as `_kept`",
     "Connections._turns": "weak: one is there as long as somebody holds it",
     **dict.fromkeys(("Keyring._keys", "Keyring._owned", "Keyring._parents"), "MOST_KEYS"),
+    "FallingBehind._said": "the two kinds of tasks",
     "FolderSizes._known": "REMEMBERED",
     "KnownToolLimits._learned": "MODELS_KEPT",
     "McpServers._listings": "MOST_LISTS",
@@ -265,7 +266,7 @@ async def arguments(folder: Path, calls: int) -> object:
 FILLS: dict[str, tuple[Fill, int]] = {
     "Contexts._sessions": (contexts_of, 200),
     "Offloaders._opened": (offloads, opening.KEPT_OFFLOADERS),
-    "ParkedRuns._waiting": (runs, workflow_cache.KEPT),
+    "ParkedRuns._waiting": (runs, workflow_tasks.KEPT),
     "SaidOnce._said": (said, said_once.SESSIONS_KEPT),
     "Specs._known": (prompts, prompt_digests.KEPT),
     "TokenCounter._fixed": (fixed, tokens.FIXED_KEPT),

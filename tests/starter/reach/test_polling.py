@@ -9,7 +9,7 @@ from temporalio.client import Client
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from longhaul.starter.provision.dev_server import DevServer
-from longhaul.starter.reach.polling import pollers
+from longhaul.starter.reach.polling import backlog_of, pollers
 from tests.limits import SURE_SECONDS
 
 pytestmark = pytest.mark.server
@@ -37,3 +37,18 @@ async def test_a_worker_polls_by_whatever_clock_it_is_asked(temporal_server: Dev
 
     assert before == []
     assert [one.identity for one in found] == ["otter"]
+
+
+async def test_what_waits_in_a_queue_for_which_nobody_polls_is_counted(temporal_server: DevServer) -> None:
+    client = await Client.connect(temporal_server.address)
+    queue = f"waiting-{uuid.uuid4().hex[:8]}"
+    before = await backlog_of(client, queue)
+
+    for number in range(3):
+        await client.start_workflow("Nothing", id=f"{queue}-{number}", task_queue=queue)
+    until = datetime.now(UTC) + timedelta(seconds=SURE_SECONDS)
+    while (waiting := await backlog_of(client, queue)).tasks < 3 or not waiting.oldest:
+        assert datetime.now(UTC) < until
+
+    assert before == (0, timedelta())
+    assert waiting.tasks == 3
