@@ -42,7 +42,7 @@ class Sending:
             return answer
 
         try:
-            return await send_again(send, repeatable=False)
+            return await send_again(send, repeatable=False, is_behind=self._asking.is_behind)
         except BlobsUnavailable as error:
             raise Refused(f"{name}: {error}") from error
         except WorkflowUpdateFailedError as error:
@@ -71,7 +71,7 @@ class Sending:
         try:
             async with self._under_way:
                 # A request carries its id, so that one sent twice is one; an observation does not.
-                return await send_again(send, repeatable=name == "submit")
+                return await send_again(send, repeatable=name == "submit", is_behind=self._asking.is_behind)
         except BlobsUnavailable as error:
             raise Refused(f"{name}: {error}") from error
         except WorkflowUpdateFailedError as error:

@@ -1,7 +1,9 @@
 """Asking a session by query without wearing it out: pauses grow with the time already waited."""
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from itertools import count
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -38,7 +40,8 @@ IN_VAIN = {RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED}
 
 
 class Pauses:
-    """From 10 ms up to a second; a tenth of the time already spent waiting, so that an answer is not late by more."""
+    """From 10 ms up to five seconds; a tenth of the time already spent waiting, so that an answer is not late by much
+    more. A fifth more or less, by chance: of hundreds who began to wait together not all ask in the same moment."""
 
     def __init__(self) -> None:
         self._began = asyncio.get_running_loop().time()
@@ -48,9 +51,9 @@ class Pauses:
         """Seconds since the first asking."""
         return asyncio.get_running_loop().time() - self._began
 
-    def length(self, longest: float = 1.0) -> float:
+    def length(self, longest: float = 5.0) -> float:
         """Seconds of the next one."""
-        return min(max(self.waited / 10, 0.01), longest)
+        return min(max(self.waited / 10, 0.01), longest) * random.uniform(0.8, 1.2)  # noqa: S311  no secret
 
     async def rest(self) -> None:
         await asyncio.sleep(self.length())
@@ -72,13 +75,18 @@ _OVERLOOKED = "UnprocessedUpdate"
 it."""
 
 
-async def send_again(send: Callable[[], Awaitable[Answer]], *, repeatable: bool) -> Answer:
+async def send_again(
+    send: Callable[[], Awaitable[Answer]], *, repeatable: bool, is_behind: Callable[[], Awaitable[bool]] | None = None
+) -> Answer:
     """Send until it is taken, for a minute at most; what is not `repeatable` only if it was surely not taken.
 
-    A session whose tasks fail takes nothing: that error is raised after STUCK_SECONDS.
+    A session whose tasks fail takes nothing: that error is raised after STUCK_SECONDS. While `is_behind` says that the
+    session only waits its turn, it is sent for longer.
     """
     passing = _NOT_TAKEN | _PERHAPS_TAKEN if repeatable else _NOT_TAKEN
     pauses = Pauses()
+    too_long = partial(_in_vain, pauses, is_behind)
+
     while True:
         try:
             return await send()
@@ -86,18 +94,23 @@ async def send_again(send: Callable[[], Awaitable[Answer]], *, repeatable: bool)
             stuck = error.status is RPCStatusCode.FAILED_PRECONDITION
             if error.status not in passing and not stuck:
                 raise
-            if pauses.waited > (STUCK_SECONDS if stuck else TRIES_SECONDS):
+            if await too_long(STUCK_SECONDS if stuck else TRIES_SECONDS):
                 raise
         except WorkflowUpdateFailedError as error:
-            if not _overlooked(error) or pauses.waited > TRIES_SECONDS:
+            if not _overlooked(error) or await too_long(TRIES_SECONDS):
                 raise
         except WorkflowUpdateRPCTimeoutOrCancelledError as error:
             # The SDK's one word for a server that was silent for too long, and for a sender that is to stop.
             if isinstance(error.__cause__, asyncio.CancelledError):
                 raise error.__cause__ from None
-            if not repeatable or pauses.waited > TRIES_SECONDS:
+            if not repeatable or await too_long(TRIES_SECONDS):
                 raise
         await pauses.rest()
+
+
+async def _in_vain(pauses: Pauses, is_behind: Callable[[], Awaitable[bool]] | None, seconds: float) -> bool:
+    """Whether it was waited for so long, and the session is not one that only waits its turn."""
+    return pauses.waited > seconds and not (is_behind is not None and await is_behind())
 
 
 def _overlooked(error: WorkflowUpdateFailedError) -> bool:
@@ -105,11 +118,14 @@ def _overlooked(error: WorkflowUpdateFailedError) -> bool:
 
 
 async def insist(
-    ask: Callable[[], Awaitable[Answer]], is_hopeless: Callable[[RPCError], Awaitable[bool]] | None = None
+    ask: Callable[[], Awaitable[Answer]],
+    is_hopeless: Callable[[RPCError], Awaitable[bool]] | None = None,
+    is_behind: Callable[[], Awaitable[bool]] | None = None,
 ) -> Answer:
     """Ask until an answer comes; errors that time does not mend are raised as they are. Of a question behind a task
     that waits the server says no more than that time was up, also where no worker is left; and of tasks that busy
-    workers did not end in time the same as of tasks that fail: `is_hopeless` looks for what tells."""
+    workers did not end in time the same as of tasks that fail: `is_hopeless` looks for what tells, and `is_behind`
+    whether the session only waits its turn."""
     pauses = Pauses()
     while True:
         try:
@@ -118,7 +134,9 @@ async def insist(
             if error.status not in _PASSING:
                 raise
             refused, late = error.status is RPCStatusCode.FAILED_PRECONDITION, pauses.waited > TRIES_SECONDS
-            if refused and (late or (pauses.waited > STUCK_SECONDS and is_hopeless is None)):
+            if refused and pauses.waited > STUCK_SECONDS and is_hopeless is None:
+                raise
+            if refused and await _in_vain(pauses, is_behind, TRIES_SECONDS):
                 raise
             doubted = (refused and pauses.waited > STUCK_SECONDS) or (error.status in IN_VAIN and late)
             if doubted and is_hopeless is not None and await is_hopeless(error):

@@ -1,6 +1,7 @@
 """Queries to one session, and what its silence means."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any, TypeVar, cast
@@ -14,17 +15,22 @@ from temporalio.service import RPCError, RPCStatusCode
 from longhaul.agent.plain.errors import Damaged, LonghaulError, Unavailable
 from longhaul.starter.client.reading.past import PastSession
 from longhaul.starter.reach.connection import no_namespace
-from longhaul.starter.reach.polling import workers
+from longhaul.starter.reach.polling import backlog_of, workers
 from longhaul.starter.reach.query_retries import IN_VAIN, UNREPLAYABLE, insist
 from longhaul.stores.blobs.blobs import BlobsUnavailable
 from longhaul.stores.keys.keys import DELETED as KEY_DELETED
 from longhaul.workflows.contract import BLOBS_AWAY, HISTORY_LOST, BlobGone
+
+log = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
 QUERY_TIMEOUT = timedelta(seconds=5)
 LOOK_BACK_EVENTS = 20
 _UNPOLLED = "no poller seen"
 """In the server's word for a query that nobody took for want of workers."""
+BEHIND_SECONDS = 3.0
+"""A task queue in which something waits for so long has workers that are behind."""
+SAY_AGAIN_SECONDS = 60.0
 SILENT_SECONDS = 8.0
 """A run that is over changes no more: whoever does not get it from a worker by then reads what was stored."""
 
@@ -77,6 +83,8 @@ class Asking:
         """What is stored of it, for a run that is over and nobody answers for."""
         self._past: tuple[str, PastSession] | None = None
         """And of which run that was."""
+        self._waits_since: float | None = None
+        """When it was said last that it waits its turn."""
 
     @property
     def handle(self) -> WorkflowHandle[Any, Any]:
@@ -137,6 +145,7 @@ class Asking:
             found: Answer = await insist(
                 lambda: self.handle.query(name, args=list(arguments), result_type=answer, rpc_timeout=QUERY_TIMEOUT),
                 self._is_hopeless,
+                self.is_behind,
             )
         except RPCError as error:
             in_vain = error.status in IN_VAIN
@@ -156,6 +165,28 @@ class Asking:
             return unserved or _UNPOLLED in error.message or (refused and await self._last_failure() is not None)
         except RPCError:
             return False  # unknown, and asked again
+
+    async def is_behind(self) -> bool:
+        """Whether it only waits its turn: workers poll for it, tasks wait there, and none of its own is known to have
+        failed. That is logged, once a minute. A task that its worker did not end in time is no failure."""
+        try:
+            queue = (await self.handle.describe()).task_queue
+            backlog = await backlog_of(self.client, queue)
+            behind = (
+                backlog.oldest.total_seconds() >= BEHIND_SECONDS
+                and bool(await workers(self.client, queue))
+                and await self._last_failure() is None
+            )
+        except RPCError:
+            return False  # unknown
+        now = asyncio.get_running_loop().time()
+        if behind and (self._waits_since is None or now - self._waits_since >= SAY_AGAIN_SECONDS):
+            self._waits_since = now
+            log.warning(
+                "the %s waits its turn: %d tasks wait in %r, the oldest for %.0f s",
+                *(self._named, backlog.tasks, queue, backlog.oldest.total_seconds()),
+            )
+        return behind
 
     def _meant(self, why: str) -> Exception | None:
         """What a worker has said in place of an answer, as far as it is about what the session is made of."""

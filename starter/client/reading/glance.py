@@ -93,7 +93,9 @@ class Moves:
         if seen is None:
             asks = late
         elif seen.tries >= FAILING_TRIES:
-            asks = True
+            # Once a try: the server can't tell a task that fails from one that a busy worker did not end in time, and
+            # each question more would keep it busier.
+            asks = seen != self._answered
         else:
             # While no worker takes its task nothing changes, and nobody would answer.
             asks = seen != self._answered and (self._is_ripe(seen) or (late and (not seen.tries or seen != before)))

@@ -41,7 +41,7 @@ async def asks(glances: Sequence[Glance | None], *, for_rest: bool = False, seco
         ((STILL, DECIDING, STILL_DECIDING), [False, False], [False, False]),
         ((STILL, DECIDING, DECIDING), [False, False], [False, False]),
         ((STILL, RESTING, RESTING), [True, False], [True, False]),
-        ((STILL, FAILING, FAILING), [True, True], [True, True]),
+        ((STILL, FAILING, FAILING, replace(FAILING, tries=4)), [True, False, True], [True, False, True]),
         ((STILL, ROLLED), [True], [False]),
         ((STILL, CLOSED, CLOSED), [True, False], [True, False]),
         ((STILL, GONE), [True], [True]),

@@ -161,3 +161,29 @@ async def test_a_session_that_refuses_is_given_up_at_once_where_it_is_known_why(
     with pytest.raises(RPCError):
         await insist(letters.send, None if known is None else look)
     assert seconds <= asyncio.get_running_loop().time() - began < seconds + 0.5
+
+
+@pytest.mark.usefixtures("hasty")
+@pytest.mark.parametrize("status", [RPCStatusCode.FAILED_PRECONDITION, RPCStatusCode.RESOURCE_EXHAUSTED], ids=str)
+async def test_nobody_gives_up_on_a_session_that_only_waits_its_turn(status: RPCStatusCode) -> None:
+    began = asyncio.get_running_loop().time()
+
+    async def take() -> str:
+        if asyncio.get_running_loop().time() - began < 2.0:
+            raise unanswered(status)
+        return "taken"
+
+    async def no_failure(_: RPCError) -> bool:
+        return False
+
+    async def behind() -> bool:
+        return True
+
+    async def broken() -> bool:
+        return False
+
+    taken = await asyncio.gather(send_again(take, repeatable=False, is_behind=behind), insist(take, no_failure, behind))
+    assert [*taken] == ["taken", "taken"]
+    began = asyncio.get_running_loop().time()
+    with pytest.raises(RPCError):
+        await send_again(take, repeatable=False, is_behind=broken)
