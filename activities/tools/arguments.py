@@ -19,7 +19,7 @@ def parse_arguments(raw_input: str) -> dict[str, Any]:
     """One JSON object, strictly: no repeated key, no NaN. Nothing at all is none: whether a call had arguments that
     were lost nobody knows. Raises ArgumentsError."""
     if why := why_not_to_run(raw_input):
-        raise ArgumentsError(f"the call was not run: {why}")
+        raise ArgumentsError(why)
     if not raw_input.strip():
         raise ArgumentsError("the call has no arguments; give a JSON object, {} for a tool that needs none")
     try:

@@ -71,10 +71,18 @@ BY_THE_OPERATOR = {
     "Toolbox._tools": "the tools of the settings",
 }
 WHILE_IT_LASTS = {
-    *("Assembly._drafts", "HalfSaid._blocks", "HeardReasoning._details", "Pieces._blocks", "LineWindow.lines"),
+    *(
+        "Assembly.drafts",
+        "Assembly._stray",
+        "_Pieces._drafts",
+        "HalfSaid._blocks",
+        "HeardReasoning._details",
+        "Pieces._blocks",
+        "LineWindow.lines",
+    ),
+    *("_Merged.properties", "_Merged.required", "_Merged.choices"),
+    *("_Reply._counts", "Samples.told", "_Telling.messages", "_Counting._ended"),
     "SeveralNames._found",
-    *("_Merged.properties", "_Merged.required", "_Merged.choices", "_Reply._signatures", "_Reply._whole_arguments"),
-    *("_Reply._counts", "_Reply._call_keys", "Samples.told", "_Telling.messages", "_Counting._ended"),
     *(
         "_Counting._seconds",
         "_Counting._exhausted",

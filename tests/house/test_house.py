@@ -56,6 +56,12 @@ LONGER_FILES: dict[str, str] = {
     "starter/client/states/session_copies.py": "a chapter: what there is of a session beside its run, read and deleted",
     "starter/client/hubs.py": "a chapter: all that a caller may ask of a hub",
     "agent/permission/decision_table.py": "the table, and what each row asks of a call, side by side",
+    "activities/models/apis/openai_responses.py": "a chapter: one API, from its request to its reply",
+    "activities/models/apis/streams.py": "a chapter: what servers send, and what is read of it",
+    "activities/models/apis/vendor_model.py": "a chapter: one request through the library, from end to end",
+    "activities/models/failures/failure_classification.py": "a chapter: from an exception to a verdict",
+    "activities/models/replies/assembly.py": "a chapter: from deltas to blocks",
+    "tests/activities/models/replies/shapes.py": "every shape in which servers stream, in one list",
 }
 """Path to the reason why the file is better in one piece."""
 

@@ -87,10 +87,12 @@ class Reply(Protocol):
     @property
     def is_over(self) -> bool:
         """Whether the provider's last event has come."""
+        ...
 
     @property
     def is_whole(self) -> bool:
         """Whether it has said how the answer ended: what may follow are counts and the last event."""
+        ...
 
     def take(self, event: dict[str, Any]) -> None: ...
 
@@ -99,6 +101,7 @@ class Reply(Protocol):
 
     def events_of(self, body: dict[str, Any]) -> list[dict[str, Any]]:
         """The events that a whole answer stands for; none for a JSON that is no answer."""
+        ...
 
 
 class Response(Protocol):

@@ -16,7 +16,7 @@ class IncompleteStreamError(LonghaulError):
     be recorded as one."""
 
 
-class NoReplyError(LonghaulError):
+class NoReplyError(Exception):
     """The server answered with success and with something that is no reply of a model: a page to sign in at, a text,
     another JSON. Asking again helps seldom, so that it is no outage to be waited for."""
 
@@ -27,7 +27,7 @@ class NoReplyError(LonghaulError):
         """Of the server; tags and scripts of a page are taken out."""
 
 
-class ToldError(LonghaulError):
+class ToldError(Exception):
     """An error that a server tells in an answer whose status says success."""
 
     def __init__(self, body: object, *, in_stream: bool) -> None:

@@ -238,7 +238,7 @@ class Assembly:
         """
         finished: list[Block] = []
         taken = set(taken_ids)
-        arguments = {draft.number: given for draft, given in self._given()}
+        arguments = {draft.number: text for draft, text in self._given()}
         for draft in self.drafts:
             text, extras = scrub(draft.text), _bounded(scrub_json(draft.extras))
             if draft.kind == "text":
@@ -249,8 +249,8 @@ class Assembly:
                 made = sum(isinstance(block, ToolCallBlock) for block in finished)
                 call_id = _free_id(scrub(draft.call_id), new_id(made), taken)
                 taken.add(call_id)
-                called = {"id": call_id, "name": scrub(self.name_of(draft)), "input": scrub(arguments[draft.number])}
-                finished.append(ToolCallBlock(**called, extras=extras))
+                name, given = scrub(self.name_of(draft)), scrub(arguments[draft.number])
+                finished.append(ToolCallBlock(id=call_id, name=name, input=given, extras=extras))
         return tuple(finished)
 
     def _given(self) -> Iterator[tuple[Draft, str]]:
