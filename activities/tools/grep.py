@@ -59,7 +59,7 @@ INPUT_SCHEMA: dict[str, Any] = {
 class LineWindow:
     """Output lines from `offset` on, at most `limit` (0 = all) and CHARACTER_CAP characters; the others are dropped."""
 
-    def __init__(self, offset: int, limit: int, below: str = "", shown: "Shown | None" = None) -> None:
+    def __init__(self, offset: int, limit: int, below: str = "", shown: "ShownLines | None" = None) -> None:
         """`below`: how the paths begin that are shown without it."""
         self._skip, self._limit, self._below = offset, limit, below
         self._shown = shown
@@ -95,7 +95,7 @@ class LineWindow:
             self.lines.append(text)
 
 
-class Shown:
+class ShownLines:
     """Which of the program's lines are shown, and how: none of a file with a second name, which may lie elsewhere.
 
     The program ends a path with NUL where more follows on its line. Of a file that it has just read its look at the
@@ -156,7 +156,7 @@ class Grep(Tool):
         cwd, words, in_folder = await in_thread(lambda _: _asked(call))
         offset, limit = call.arguments.get("offset", 0), call.arguments.get("head_limit", DEFAULT_HEAD_LIMIT)
         paths_alone = call.arguments.get("output_mode", "files_with_matches") == "files_with_matches"
-        shown = Shown(paths_alone=paths_alone, numbers=call.arguments.get("-n", True)) if in_folder else None
+        shown = ShownLines(paths_alone=paths_alone, numbers=call.arguments.get("-n", True)) if in_folder else None
         window = LineWindow(offset, limit, f"{cwd}/" if cwd != Path("/") else "", shown)
         command = [self._program, *words]
         # It stands in `/`, from where globs count: what is left out is so wherever the search begins.
@@ -189,7 +189,7 @@ def options(arguments: dict[str, Any], target: Path, cwd: Path, closed: list[str
     chosen += ["--sort=path", f"--max-columns={COLUMNS_CAP}", "--max-columns-preview"]
     in_folder = target.is_dir()
     if in_folder and mode != "files_with_matches":
-        chosen.append("--null")  # as `Shown` reads it, and in content mode with the numbers of lines
+        chosen.append("--null")  # as `ShownLines` reads it, and in content mode with the numbers of lines
     if mode == "content":
         chosen.append("--line-number" if in_folder or arguments.get("-n", True) else "--no-line-number")
         chosen += [f"{option}{arguments[option]}" for option in ("-A", "-B", "-C") if option in arguments]

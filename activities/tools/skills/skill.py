@@ -81,7 +81,7 @@ class LoadSkill(Tool):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedSkill:
     """What a call asks for: a skill's text, or one of its files."""
 
     skill: Skill
@@ -90,7 +90,9 @@ class Wanted:
     is_file: bool = False
 
 
-def wanted(named: Sequence[str], root: Path, arguments: dict[str, Any], loaders: SkillLoaders | None = None) -> Wanted:
+def wanted(
+    named: Sequence[str], root: Path, arguments: dict[str, Any], loaders: SkillLoaders | None = None
+) -> WantedSkill:
     """What is asked for, of the skills in these folders, and of these loaders, of an agent whose workspace is at
     `root`. Blocking. Raises ToolError, and NotHere for a folder or a loader that this worker does not have."""
     brought, _ = loaders.skills(named) if loaders else ([], [])
@@ -98,14 +100,14 @@ def wanted(named: Sequence[str], root: Path, arguments: dict[str, Any], loaders:
     if not skill.path:
         if "file" in arguments:
             raise ToolError(f"the skill {skill.name!r} has no files; leave out `file` for its text")
-        return Wanted(skill, None)
+        return WantedSkill(skill, None)
     path = Path(skill.path)
     if "file" in arguments:
-        return Wanted(skill, _file(path.parent, arguments["file"]), is_file=True)
-    return Wanted(skill, path)
+        return WantedSkill(skill, _file(path.parent, arguments["file"]), is_file=True)
+    return WantedSkill(skill, path)
 
 
-def text_of(want: Wanted) -> str:
+def text_of(want: WantedSkill) -> str:
     """As the model reads it. Blocking. Raises ToolError."""
     if want.path is None:
         return want.skill.body
