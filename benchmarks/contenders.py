@@ -79,6 +79,8 @@ async def worker_process(command: list[str], environment: dict[str, str], log: P
     finally:
         process.kill()
         process.wait()
+        if process.stdout:
+            process.stdout.close()
 
 
 def _tail(log: Path) -> str:
