@@ -96,7 +96,7 @@ from longhaul.activities.verify_decisions import Verifying
 from longhaul.agent.plain.errors import LonghaulError
 from longhaul.agent.values.spec.mcp import worker_queue
 from longhaul.agent.values.spec.workspace import host_queue
-from longhaul.agent.views.search_attributes import ALL_INDEXED
+from longhaul.agent.views.session_views import ALL_INDEXED
 from longhaul.starter.hosting.announcing import announce, version_of
 from longhaul.starter.hosting.hub_letters import HubLetters
 from longhaul.starter.hosting.open_tasks import OpenTasks

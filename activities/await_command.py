@@ -14,9 +14,9 @@ from longhaul.activities.contract import AWAIT_COMMAND, AwaitCommand
 from longhaul.activities.middlewares.wrapping import Wrapping
 from longhaul.activities.tool import NeedsDecision, ToolError, ToolOutput
 from longhaul.activities.tools.bash_output import Outputs
-from longhaul.agent.entries.all_entries import ToolReturned
-from longhaul.agent.values.background import BASH
+from longhaul.agent.entries import ToolReturned
 from longhaul.agent.values.conversation.messages import ToolResultState
+from longhaul.agent.values.subagents import BASH
 
 WITHHELD = (
     "What it has printed is withheld: the session has gone on in a new run meanwhile, so the middlewares around its "

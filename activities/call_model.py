@@ -37,11 +37,18 @@ from longhaul.activities.models.replies.usage import estimated_where_silent
 from longhaul.activities.models.requests.said_once import MOST_NOTES, SaidOnce
 from longhaul.activities.tool import Place
 from longhaul.activities.tools.registry import Toolbox
-from longhaul.agent.entries.all_entries import ModelSaid
-from longhaul.agent.fold.parallel_calls import without_too_many
-from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.values.conversation.messages import ContentBlock, Msg, TextBlock, ToolCallBlock, message_digest
-from longhaul.agent.values.conversation.stop_reasons import REFUSALS, StopReason
+from longhaul.agent.entries import ModelSaid
+from longhaul.agent.fold.all_changes import without_too_many
+from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.values.conversation.messages import (
+    REFUSALS,
+    ContentBlock,
+    Msg,
+    StopReason,
+    TextBlock,
+    ToolCallBlock,
+    message_digest,
+)
 from longhaul.stores.streams.outlet import Outlet
 
 log = logging.getLogger(__name__)

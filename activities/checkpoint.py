@@ -18,7 +18,7 @@ from longhaul.activities.contract import CHECKPOINT, CheckpointInput
 from longhaul.activities.notify.notifying import Notifying
 from longhaul.activities.recovery import readout
 from longhaul.activities.recovery.stored_lives import Life, spelt
-from longhaul.agent.entries.all_entries import AnyEntry, Checkpointed
+from longhaul.agent.entries import AnyEntry, Checkpointed
 from longhaul.agent.life.history import seam_of
 from longhaul.agent.life.rollover_state import Carried, once_saved
 from longhaul.stores.segments.segments import Segments

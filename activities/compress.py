@@ -32,9 +32,8 @@ from longhaul.activities.models.failures.retry_errors import failed_for_good
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
 from longhaul.activities.models.providers import Providers
 from longhaul.activities.models.requests.said_once import MOST_NOTES
-from longhaul.agent.entries.all_entries import ContextCompressed
-from longhaul.agent.values.conversation.message_tokens import FRAME_TOKENS
-from longhaul.agent.values.conversation.messages import ErrorInfo, Msg, Usage, message_digest
+from longhaul.agent.entries import ContextCompressed
+from longhaul.agent.values.conversation.messages import FRAME_TOKENS, ErrorInfo, Msg, Usage, message_digest
 from longhaul.agent.values.conversation.prompt import summary_message
 from longhaul.agent.values.spec.summary_template import BadTemplate
 from longhaul.stores.offload.opening import Offloaders

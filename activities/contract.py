@@ -5,11 +5,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from longhaul.agent.entries.all_entries import AnyEntry, Segment
-from longhaul.agent.permission.facts import CallFacts, Confined
+from longhaul.agent.entries import AnyEntry, Segment
+from longhaul.agent.permission.call_facts import CallFacts, Confined
 from longhaul.agent.plain.values import OpenValue, sparse
-from longhaul.agent.values.conversation.messages import Msg
-from longhaul.agent.values.conversation.server_questions import ServerAsked
+from longhaul.agent.values.conversation.messages import Msg, ServerAsked
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import PermissionContext
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ContextConfig, ModelConfig, Secrets
@@ -250,7 +249,7 @@ TAKE_RESULT = "longhaul.take_result"
 """Its input is RunTool, its answer ToolReturned: the result itself is pulled by the query RECEIVED."""
 PROBE_CALL = "longhaul.probe_call"
 VERIFY_DECISIONS = "longhaul.verify_decisions"
-"""Its input and its answer are those of `agent.entries.signed_approvals`."""
+"""Its input and its answer are those of `agent.entries`."""
 RESTORE = "longhaul.restore"
 CHECKPOINT = "longhaul.checkpoint"
 EXAMINE_CALLS = "longhaul.examine_calls"

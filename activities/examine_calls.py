@@ -23,10 +23,10 @@ from longhaul.activities.tool import NeedsDecision, Place, Tool
 from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.marked_arguments import checked
 from longhaul.activities.tools.registry import Toolbox, finishing
-from longhaul.agent.entries.all_entries import CallsExamined
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.entries import CallsExamined
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.messages import ContentBlock, Msg, ToolCallBlock
-from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
+from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE
 from longhaul.agent.values.spec.agent_spec import Secrets
 from longhaul.agent.values.spec.mcp import MCPClient
 from longhaul.stores.state.user_rules import UserRules

@@ -3,7 +3,7 @@
 from temporalio import activity
 
 from longhaul.activities.contract import GREET_HOST, GreetHost
-from longhaul.agent.entries.all_entries import HostBack
+from longhaul.agent.entries import HostBack
 
 
 @activity.defn(name=GREET_HOST)

@@ -9,8 +9,8 @@ from longhaul.activities.kinds.kind_turns import KindTurns
 from longhaul.activities.middlewares.chain import MiddlewareFailed
 from longhaul.activities.middlewares.middleware import Interruption
 from longhaul.activities.middlewares.wrapping import Wrapping
-from longhaul.agent.decisions.interrupting import LONGEST_WORDS
-from longhaul.agent.entries.all_entries import InterruptHandled
+from longhaul.agent.decisions.model_turn import LONGEST_WORDS
+from longhaul.agent.entries import InterruptHandled
 
 
 class Interrupting:

@@ -28,16 +28,16 @@ from longhaul.activities.telemetry.prices import Prices
 from longhaul.activities.tools.registry import Toolbox, describe
 from longhaul.activities.tools.structured_output import BadAskedSchema, GenerateResponse
 from longhaul.agent.decision import BEHAVIOUR
-from longhaul.agent.entries.all_entries import Prepared
-from longhaul.agent.plain.nearest import did_you_mean, nearest
+from longhaul.agent.entries import Prepared
+from longhaul.agent.plain.text import did_you_mean, nearest
 from longhaul.agent.values.budget import Tariff
-from longhaul.agent.values.conversation.hints import hint_message
 from longhaul.agent.values.conversation.messages import Msg
+from longhaul.agent.values.conversation.prompt import hint_message
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.agent.values.spec.heartbeat_timeout import FAST_SECONDS
 from longhaul.agent.values.spec.known_names import without_tool
 from longhaul.agent.values.spec.summary_template import BadTemplate
+from longhaul.agent.values.spec.workspace import FAST_SECONDS
 from longhaul.agent.values.subagents import agents_text
 from longhaul.agent.values.tool_groups import described
 from longhaul.stores.state.user_rules import UserRules

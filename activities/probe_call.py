@@ -16,9 +16,8 @@ from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.as_recorded import tool_as_recorded
 from longhaul.activities.tools.marked_arguments import checked
 from longhaul.activities.tools.registry import Toolbox
-from longhaul.agent.entries.all_entries import DoubtProbed
-from longhaul.agent.entries.doubts import Finding
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.entries import DoubtProbed, Finding
+from longhaul.agent.permission.call_facts import CallFacts
 
 DETAIL_CHARS = 2_000
 

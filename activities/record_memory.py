@@ -10,8 +10,8 @@ from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.contract import RECORD_MEMORY, MemoryInput
 from longhaul.activities.process.cancelled_here import is_cancelled_here
 from longhaul.activities.process.output_truncation import words_of
-from longhaul.agent.entries.all_entries import MemoryRecorded
-from longhaul.agent.values.spec.memory import dialogue
+from longhaul.agent.entries import MemoryRecorded
+from longhaul.agent.values.spec.knowledge import dialogue
 from longhaul.stores.memories.memories import MOST_CHARS, Memories, MemoryOwner, NewMemory
 
 TRIES = 3

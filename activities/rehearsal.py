@@ -10,11 +10,11 @@ from longhaul.activities.tool import Place, Tool
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.agent.decision import BEHAVIOUR
 from longhaul.agent.decisions.call_verdicts import judge
-from longhaul.agent.entries.all_entries import Verdict
-from longhaul.agent.fold.ledger.agent_state import AgentState, OpenCall
-from longhaul.agent.fold.ledger.ledger_parts import Provided
-from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.permission.path_rules import ruled_folders, ruled_paths
+from longhaul.agent.entries import Verdict
+from longhaul.agent.fold.agent_state import AgentState, OpenCall
+from longhaul.agent.fold.ledger import Provided
+from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.rule_matching import ruled_folders, ruled_paths
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.messages import ToolCallBlock
 from longhaul.agent.values.permission import PermissionContext

@@ -32,9 +32,9 @@ from longhaul.activities.recovery.earlier_runs import (
 )
 from longhaul.activities.recovery.newest_life import Past, StoredLife, found_in, place_of
 from longhaul.activities.recovery.stored_lives import Claim, Life, claim_of, spelt, spelt_empty, was_edited
-from longhaul.agent.entries.all_entries import Restored, SessionOpened
+from longhaul.agent.entries import Restored, SessionOpened
 from longhaul.agent.life.rollover_state import Carried, imported, slimmed, with_state
-from longhaul.agent.values.conversation.wellformed import problem
+from longhaul.agent.values.conversation.messages import problem
 from longhaul.stores.state.rollover_state import carried_of
 from longhaul.stores.state.store import DamagedRecord, SessionRecord, StateStore, StoreError
 

@@ -42,11 +42,10 @@ from longhaul.activities.tools.marked_arguments import checked
 from longhaul.activities.tools.notes import attempt_noting
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.activities.tools.sandbox_call import Boxes
-from longhaul.agent.entries.all_entries import CallOutcome, CallUnsettled, InputAsked, ToolReturned
-from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.values.conversation.call_runs import CallRun, with_ran
+from longhaul.agent.entries import CallOutcome, CallUnsettled, InputAsked, ToolReturned
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.messages import ToolResultState
-from longhaul.agent.values.conversation.tools import Effect
+from longhaul.agent.values.conversation.tools import CallRun, Effect, with_ran
 from longhaul.agent.values.spec.mcp import holder_of
 
 log = logging.getLogger(__name__)

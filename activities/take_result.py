@@ -8,7 +8,7 @@ from longhaul.activities.context.context_cache import Contexts
 from longhaul.activities.context.tool_results import Returning
 from longhaul.activities.contract import TAKE_RESULT, RunTool
 from longhaul.activities.tool import ToolOutput
-from longhaul.agent.entries.all_entries import ToolReturned
+from longhaul.agent.entries import ToolReturned
 
 
 class TakingIn:

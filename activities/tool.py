@@ -8,11 +8,10 @@ from typing import Any
 from longhaul.activities.masking.masker import NO_SECRETS, Masker
 from longhaul.activities.models.side_model import SideModel
 from longhaul.activities.process.sandbox import Sandbox
-from longhaul.agent.entries.doubts import Finding
-from longhaul.agent.permission.facts import CallFacts, Confined
+from longhaul.agent.entries import Finding
+from longhaul.agent.permission.call_facts import CallFacts, Confined
 from longhaul.agent.plain.errors import LonghaulError
-from longhaul.agent.values.conversation.messages import DataBlock, TextBlock
-from longhaul.agent.values.conversation.server_questions import ServerAsked
+from longhaul.agent.values.conversation.messages import DataBlock, ServerAsked, TextBlock
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.deadlines import Deadline
 from longhaul.agent.values.spec.workspace import Seal
@@ -145,9 +144,9 @@ class Tool:
     inside: bool = False
     """The session answers its calls itself (`agent.decisions.session_tools`)."""
     child: bool = False
-    """Its calls are tasks of sub-agents, which the session starts (`agent.decisions.subagents`)."""
+    """Its calls are tasks of sub-agents, which the session starts (`agent.decisions.subagent_start`)."""
     result_schema: dict[str, Any] | None = None
-    """Of an external tool: what its results have to fit, in the words of `agent.plain.result_schema`; None =
+    """Of an external tool: what its results have to fit, in the words of `agent.plain.json_schemas`; None =
     anything."""
     timeout_seconds: float = 600.0
     untrusted: bool = False

@@ -5,9 +5,9 @@ from temporalio import activity
 from longhaul.activities.attempt.secrets import SecretsSetupError
 from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.contract import VERIFY_DECISIONS
-from longhaul.agent.entries.signed_approvals import Verified, VerifyDecisions
+from longhaul.agent.entries import Verified, VerifyDecisions
+from longhaul.agent.letters.approval_operations import BadKey, keys_of, why_not
 from longhaul.agent.letters.bodies import Confirm
-from longhaul.agent.letters.signing import BadKey, keys_of, why_not
 
 
 class Verifying:

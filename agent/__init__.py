@@ -16,22 +16,22 @@ is carried (`agent.life.rollover_state`).
     Examine    find out more about calls whose findings are old
     Judge      write down what permission says about each call
     Answer     answer a call without any worker (`agent.decisions.session_tools`)
-    Remind     tell the model again what holds and its context has lost (`agent.fold.reminders`)
+    Remind     tell the model again what holds and its context has lost (`agent.fold.reminder_state`)
     Join       tell the model what was said in the midst of its reply
     Act        start the calls that may run
     TakeIn     have a long result from outside shortened
     Verify     have signed decisions checked
     Probe      have a tool look whether a call happened whose outcome is unknown
     BeginStep  take the one step that a paused session was asked for
-    Book       put aside what the next model call may cost, or say what is lacking (`agent.decisions.budget`)
+    Book       put aside what the next model call may cost, or say what is lacking (`agent.decisions.budget_limits`)
     Park       wait for a person, for an outside system, or for calls that are running
     HandleInterrupt
                ask the workers' hooks for an interrupted agent's last words
-    TakeOver   await the end of a command that an earlier run has begun (`agent.decisions.background`)
-    Memorise   write the reply down in the long-term memory (`agent.decisions.memory`)
-    Tell       pass an interrupt, a pause or its end on to sub-agents (`agent.decisions.subagents`)
+    TakeOver   await the end of a command that an earlier run has begun (`agent.decisions.background_commands`)
+    Memorise   write the reply down in the long-term memory (`agent.decisions.model_turn`)
+    Tell       pass an interrupt, a pause or its end on to sub-agents (`agent.decisions.subagent_start`)
     Report     say to the session that started this one how the task ended
-    TellHub    say to a hub that the session is in what a reply came to (`agent.decisions.hubs`)
+    TellHub    say to a hub that the session is in what a reply came to (`agent.decisions.rollover`)
     Finish     end the reply
     Idle       wait for a request
     Checkpoint write down outside what is new (`agent.decisions.rollover`)
@@ -39,7 +39,7 @@ is carried (`agent.life.rollover_state`).
     Close      end a session that nobody has needed for long
 
 Whoever drives it (a Temporal workflow, or a loop in a test) does the step, records what came of it, and asks
-again. What comes from outside goes through `agent.letter_reception`, which answers with entries or with a reason why
+again. What comes from outside goes through `agent.letters.all_letters`, which answers with entries or with a reason why
 not.
 
 Nothing in this package reads a clock, a file, the environment or a random number; times and ids are given to

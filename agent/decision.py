@@ -6,37 +6,55 @@ writes down what came of it, and asks again. So every rule about the order of th
 
 from itertools import islice
 
-from longhaul.agent.decisions.asked_together import ahead_of, foreseen, is_unsettled, judged, unjudged
-from longhaul.agent.decisions.background import to_take_over
-from longhaul.agent.decisions.budget import within_budget
-from longhaul.agent.decisions.checkpoints import should_save
+from longhaul.agent.decisions.background_commands import to_take_over
+from longhaul.agent.decisions.budget_limits import within_budget
+from longhaul.agent.decisions.call_verdicts import (
+    ahead_of,
+    are_fused,
+    foreseen,
+    has_aged,
+    is_unsettled,
+    judged,
+    must_examine,
+    must_judge_again,
+    unjudged,
+)
 from longhaul.agent.decisions.compaction import must_compress, next_cut, too_big_without_context
-from longhaul.agent.decisions.continuations import too_often
-from longhaul.agent.decisions.fallback_model import next_model, without_a_model
-from longhaul.agent.decisions.findings_validity import has_aged, must_examine, must_judge_again
-from longhaul.agent.decisions.fused_reads import are_fused
-from longhaul.agent.decisions.hubs import to_tell_hub
-from longhaul.agent.decisions.idle_timeout import close, idle_for_long
-from longhaul.agent.decisions.interrupting import is_stopped, must_ask_hooks, parting_words, why_overdue
-from longhaul.agent.decisions.iteration_limit import in_grace, must_close, was_closed
-from longhaul.agent.decisions.memory import memorised
-from longhaul.agent.decisions.notices import should_notify
-from longhaul.agent.decisions.prepared import must_list_anew
-from longhaul.agent.decisions.rollover import Load, history_is_long, roll_over
+from longhaul.agent.decisions.deadline_steps import should_notify
+from longhaul.agent.decisions.model_turn import (
+    in_grace,
+    is_stopped,
+    memorised,
+    must_ask_hooks,
+    must_close,
+    must_list_anew,
+    next_model,
+    parting_words,
+    too_often,
+    was_closed,
+    why_overdue,
+    without_a_model,
+)
+from longhaul.agent.decisions.rollover import (
+    Load,
+    close,
+    history_is_long,
+    idle_for_long,
+    roll_over,
+    should_save,
+    to_tell_hub,
+)
 from longhaul.agent.decisions.session_tools.all_session_tools import answer
-from longhaul.agent.decisions.session_tools.sleep_tools import woken
+from longhaul.agent.decisions.session_tools.waiting_tools import woken
 from longhaul.agent.decisions.structured_output import ended as ended_in_form
 from longhaul.agent.decisions.structured_output import must_call
-from longhaul.agent.decisions.subagent_budgets import put_aside_first
-from longhaul.agent.decisions.subagents import ends_with_report, owes_report, to_tell
-from longhaul.agent.fold.ledger.agent_state import OpenCall, ReplyContext
-from longhaul.agent.fold.parallel_calls import CALLS_AT_ONCE, next_batch
-from longhaul.agent.fold.reminders import to_be_told
-from longhaul.agent.fold.stuck_detection import is_watched
+from longhaul.agent.decisions.subagent_start import ends_with_report, owes_report, put_aside_first, to_tell
+from longhaul.agent.fold.agent_state import OpenCall, ReplyContext
+from longhaul.agent.fold.all_changes import CALLS_AT_ONCE, next_batch
+from longhaul.agent.fold.reminder_state import is_watched, to_be_told
 from longhaul.agent.fold.synthetic_results import left_open
-from longhaul.agent.letters.doubts import blocking, to_probe
-from longhaul.agent.letters.pausing import unless_paused
-from longhaul.agent.letters.requests import to_join
+from longhaul.agent.letters.request_operations import to_join, unless_paused
+from longhaul.agent.letters.result_operations import blocking, to_probe
 from longhaul.agent.record import Record
 from longhaul.agent.steps import (
     Act,

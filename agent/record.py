@@ -6,12 +6,11 @@ happens next is in `agent.decision`.
 
 from dataclasses import fields
 
-from longhaul.agent.entries import all_entries as e
+from longhaul.agent import entries as e
+from longhaul.agent.fold.agent_state import AgentState
 from longhaul.agent.fold.all_changes import apply
-from longhaul.agent.fold.ledger.agent_state import AgentState
-from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.fold.ledger.ledger_parts import ThisLife
-from longhaul.agent.fold.life import PASSING, cut_off
+from longhaul.agent.fold.ledger import Ledger, ThisLife
+from longhaul.agent.fold.life_state import PASSING, cut_off
 from longhaul.agent.permission.rulebook import of_agent
 from longhaul.agent.values.tool_groups import active_at_first
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from longhaul.agent.entries.all_entries import (
+from longhaul.agent.entries import (
     BudgetEntry,
     CallAnswered,
     Joined,
@@ -14,7 +14,7 @@ from longhaul.agent.entries.all_entries import (
     ToolReturned,
     Verdict,
 )
-from longhaul.agent.fold.context_tokens import Cut
+from longhaul.agent.fold.context_state import Cut
 from longhaul.agent.values.conversation.messages import ErrorInfo, FinishedReason, ToolResultBlock
 
 
@@ -82,7 +82,7 @@ class Act:
 
     call_ids: tuple[str, ...]
     fused: bool = False
-    """They are reads within the session's own task (`agent.decisions.fused_reads`): wait for them. What has no result
+    """They are reads within the session's own task (`agent.decisions.call_verdicts`): wait for them. What has no result
     then goes its own way."""
 
 

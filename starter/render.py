@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from rich.text import Text
 
-from longhaul.agent.plain.gist import gist, parsed
+from longhaul.agent.plain.text import gist, parsed
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.starter.visible import harmless, one_line, visible
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from longhaul.agent.values.background import BackgroundCommand
-from longhaul.agent.values.subagents import Child
+from longhaul.agent.values.subagents import BackgroundCommand, Child
 from longhaul.starter.visible import one_line, visible
 from longhaul.workflows.contract import Status
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from longhaul.agent.values.conversation.call_runs import ran_in
 from longhaul.agent.values.conversation.messages import DataBlock, Msg, ToolCallBlock, ToolResultBlock, ToolResultState
-from longhaul.agent.values.conversation.tools import EFFECT_WORDS
+from longhaul.agent.values.conversation.tools import EFFECT_WORDS, ran_in
 from longhaul.starter import render
 from longhaul.starter.visible import harmless, one_line
 

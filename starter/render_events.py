@@ -6,8 +6,7 @@ from typing import Any
 from rich.text import Text
 
 from longhaul.agent.values.budget import Lack
-from longhaul.agent.values.conversation.messages import FinishedReason
-from longhaul.agent.values.conversation.stop_reasons import WHERE
+from longhaul.agent.values.conversation.messages import WHERE, FinishedReason
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter import render
 from longhaul.starter.visible import one_line, visible

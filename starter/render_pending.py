@@ -11,10 +11,9 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from longhaul.agent.permission.preview import Preview, argument_parts
-from longhaul.agent.plain.gist import parsed
-from longhaul.agent.plain.lookalikes import told_apart
-from longhaul.agent.values.conversation.server_questions import example, in_words
-from longhaul.agent.values.plan import PLAN_EXIT
+from longhaul.agent.plain.text import parsed, told_apart
+from longhaul.agent.values.conversation.messages import example, in_words
+from longhaul.agent.values.plans import PLAN_EXIT
 from longhaul.agent.views.would_pass import WouldPass
 from longhaul.starter import render
 from longhaul.starter.visible import harmless, one_line, visible

@@ -19,7 +19,7 @@ from longhaul.agent.values.conversation.messages import (
     ToolResultBlock,
     ToolResultState,
 )
-from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
+from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE
 from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.starter import render, render_pending
 from longhaul.starter.client.cards import SessionCard

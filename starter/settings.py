@@ -16,9 +16,8 @@ from pydantic_settings import (
 )
 
 from longhaul.agent.plain.errors import BadSetup
-from longhaul.agent.plain.nearest import did_you_mean, nearest
-from longhaul.agent.values.spec.heartbeat_timeout import LONGEST_SECONDS, SHORTEST_SECONDS
-from longhaul.agent.values.spec.workspace import HOST, LONGEST_HOST
+from longhaul.agent.plain.text import did_you_mean, nearest
+from longhaul.agent.values.spec.workspace import HOST, LONGEST_HOST, LONGEST_SECONDS, SHORTEST_SECONDS
 from longhaul.starter import trust
 from longhaul.starter.links import LinkTemplate, WebAddress
 from longhaul.starter.trust import BadSettingsFile

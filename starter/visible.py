@@ -1,6 +1,6 @@
 """Text from outside on a terminal: nothing in it can steer the terminal, or hide from whoever decides."""
 
-from longhaul.agent.plain.visible import harmless, visible
+from longhaul.agent.plain.text import harmless, visible
 
 __all__ = ["harmless", "one_line", "visible"]
 

@@ -4,8 +4,8 @@ from temporalio.exceptions import ActivityError, ApplicationError, TimeoutType, 
 from temporalio.exceptions import TimeoutError as TemporalTimeout
 
 from longhaul.activities.contract import LOST_ATTEMPTS, MODEL_FAILED, NOT_HERE, OUT_OF_BUDGET
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.fold.ledger.agent_state import OpenCall
+from longhaul.agent import entries as e
+from longhaul.agent.fold.agent_state import OpenCall
 from longhaul.agent.fold.synthetic_results import failed_to_run, outcome_unknown, stopped_under_way
 from longhaul.agent.letters.bodies import LEAVING
 from longhaul.agent.steps import Finish

@@ -7,10 +7,10 @@ from temporalio.common import RetryPolicy
 from temporalio.workflow import ActivityCancellationType, ActivityConfig, LocalActivityConfig
 
 from longhaul.activities.contract import MODEL_FAILED, PROBE_SECONDS
-from longhaul.agent.values.background import LONGEST_SECONDS
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import ModelConfig
-from longhaul.agent.values.spec.heartbeat_timeout import heartbeat_seconds
+from longhaul.agent.values.spec.workspace import heartbeat_seconds
+from longhaul.agent.values.subagents import LONGEST_SECONDS
 
 FIRST_RETRY = timedelta(seconds=0.2)
 """A killed worker's successor should not wait for the stock second."""

@@ -14,14 +14,14 @@ from temporalio.exceptions import ActivityError, is_cancelled_exception
 from temporalio.workflow import ActivityHandle
 
 from longhaul.activities.contract import AWAIT_COMMAND, AwaitCommand
-from longhaul.agent.decisions.background import begun, ended, lost
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.fold.ledger.agent_state import OpenCall, effect_of
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent import entries as e
+from longhaul.agent.decisions.background_commands import begun, ended, lost
+from longhaul.agent.fold.agent_state import OpenCall, effect_of
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.record import Record
-from longhaul.agent.values.background import BASH
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.workspace import host_queue
+from longhaul.agent.values.subagents import BASH
 from longhaul.workflows import activity_failures, activity_options
 from longhaul.workflows.inputs import activity_inputs
 from longhaul.workflows.inputs.runtime_inputs import runtime

@@ -1,13 +1,12 @@
 """Tells what waits beside calls: one whose outcome is unknown, a reply that needs more budget, the queue."""
 
-from longhaul.agent.entries.doubts import Doubt
-from longhaul.agent.letters import requests
-from longhaul.agent.plain.canonical import canonical_json
-from longhaul.agent.plain.times import iso
+from longhaul.agent.entries import Doubt
+from longhaul.agent.letters import request_operations
+from longhaul.agent.plain.measures import iso
+from longhaul.agent.plain.values import canonical_json
 from longhaul.agent.record import Record
-from longhaul.agent.values.conversation.titles import title_of
-from longhaul.agent.views.budget import CALL_ID
-from longhaul.agent.views.subagents import path
+from longhaul.agent.values.conversation.messages import title_of
+from longhaul.agent.views.session_views import CALL_ID, path
 from longhaul.workflows.contract import PendingCall, WaitingRequest
 
 SHOWN_REQUESTS = 20
@@ -58,5 +57,5 @@ def first_requests(record: Record) -> tuple[WaitingRequest, ...]:
             joins=place < joins,
             text=title_of(each.messages, REQUEST_CHARS),
         )
-        for place, each in enumerate(requests.waiting(record)[:SHOWN_REQUESTS])
+        for place, each in enumerate(request_operations.waiting(record)[:SHOWN_REQUESTS])
     )

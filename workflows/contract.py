@@ -17,24 +17,20 @@ from longhaul.activities.contract import SnapshotPage as SnapshotPage
 from longhaul.activities.contract import SpecTexts as SpecTexts
 from longhaul.activities.contract import TranscriptPage as TranscriptPage
 from longhaul.activities.contract import WorkerEnvironment as WorkerEnvironment
-from longhaul.agent.entries.all_entries import RequestAccepted, Segment
-from longhaul.agent.hub.hub import HubShown, HubState, Member
+from longhaul.agent.entries import RequestAccepted, Segment
+from longhaul.agent.hub_membership import HubShown, HubState, Member
 from longhaul.agent.letters.bodies import ChildReport
-from longhaul.agent.letters.hubs import HubSays
+from longhaul.agent.letters.peer_operations import HubSays
 from longhaul.agent.life.rollover_state import Carried
 from longhaul.agent.permission.preview import Preview
 from longhaul.agent.plain.values import OpenValue, sparse
-from longhaul.agent.values.amount import NOTHING_SPENT, ModelSpent
-from longhaul.agent.values.approvals import DecisionMade
-from longhaul.agent.values.background import BackgroundCommand
-from longhaul.agent.values.conversation.messages import ErrorInfo, Msg
-from longhaul.agent.values.conversation.server_questions import ServerAsked
-from longhaul.agent.values.permission import PermissionRule
+from longhaul.agent.values.budget import NOTHING_SPENT, ModelSpent
+from longhaul.agent.values.conversation.messages import ErrorInfo, Msg, ServerAsked
+from longhaul.agent.values.permission import DecisionMade, PermissionRule
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.agent.values.subagents import Child, Parent
-from longhaul.agent.views.budget import BudgetStanding
+from longhaul.agent.values.subagents import BackgroundCommand, Child, Parent
 from longhaul.agent.views.event_types import AgentEvent
-from longhaul.agent.views.plan import PlanStanding
+from longhaul.agent.views.session_views import BudgetStanding, PlanStanding
 from longhaul.workflows.encryption import owner_of as owner_of
 from longhaul.workflows.outages import Outage as Outage
 from longhaul.workflows.payloads.converter import DATA_CONVERTER as DATA_CONVERTER

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from longhaul.activities import contract as world
-from longhaul.agent.decisions.fused_reads import MOST_FUSED, rules_sent_along
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.fold.ledger.agent_state import OpenCall
+from longhaul.agent import entries as e
+from longhaul.agent.decisions.call_verdicts import MOST_FUSED, rules_sent_along
+from longhaul.agent.fold.agent_state import OpenCall
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.workflows import activity_failures, activity_options

@@ -17,7 +17,7 @@ from temporalio.exceptions import TimeoutError as TemporalTimeout
 from temporalio.workflow import ActivityConfig
 
 from longhaul.activities.contract import GREET_HOST, NOT_HERE, GreetHost, RunTool
-from longhaul.agent.entries import all_entries as e
+from longhaul.agent import entries as e
 from longhaul.agent.record import Record
 from longhaul.agent.values.spec.mcp import worker_queue
 from longhaul.agent.values.spec.workspace import host_queue

@@ -17,12 +17,12 @@ from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_
 with workflow.unsafe.imports_passed_through():
     from pydantic import ValidationError
 
-    from longhaul.agent.hub import bodies, deliveries, membership
-    from longhaul.agent.hub.hub import Member, put_out
+    from longhaul.agent import hub_membership
+    from longhaul.agent.hub_membership import Member, put_out
     from longhaul.agent.letters.bodies import Unusable
-    from longhaul.agent.letters.hubs import HubSays
+    from longhaul.agent.letters.peer_operations import HubSays
     from longhaul.agent.values.hubs import MEMBER_SAID
-    from longhaul.agent.views.hubs import MemberSaid
+    from longhaul.agent.views.session_views import MemberSaid
     from longhaul.workflows.contract import (
         HUB,
         REFUSED,
@@ -82,17 +82,17 @@ class AgentHub:
         except (Unusable, ValidationError, TypeError) as error:
             workflow.logger.warning("a signal to a hub could not be used: %s", str(error)[:300])
             return
-        self._hub = membership.member_said(self._hub, said, self._life)
+        self._hub = hub_membership.member_said(self._hub, said, self._life)
 
     @workflow.update(dynamic=True)
     async def on_update(self, name: str, arguments: Sequence[RawValue]) -> dict[str, Any]:
         """Updates of people; the failure says why nothing was done."""
         await self._turns.take(arguments)
         try:
-            body = bodies.read(name[:MAX_NAME], decode(name[:MAX_NAME], arguments))
-            if isinstance(body, bodies.AwaitHeard):
+            body = hub_membership.read(name[:MAX_NAME], decode(name[:MAX_NAME], arguments))
+            if isinstance(body, hub_membership.AwaitHeard):
                 return await self._heard(body)
-            self._hub, answer = membership.received(self._hub, body)
+            self._hub, answer = hub_membership.received(self._hub, body)
         except Unusable as refusal:
             raise ApplicationError(str(refusal), type=REFUSED, non_retryable=True) from None
         return answer
@@ -130,19 +130,19 @@ class AgentHub:
             notes=hub.notes,
         )
 
-    async def _heard(self, body: bodies.AwaitHeard) -> dict[str, Any]:
+    async def _heard(self, body: hub_membership.AwaitHeard) -> dict[str, Any]:
         """`known`: the hub has heard of it; `behind`: members that have not yet; `told`: it was told to them at all."""
         self._answering += 1
         try:
             await workflow.wait_condition(
-                lambda: deliveries.behind(self._hub, body) == [] or self._is_long(),
+                lambda: hub_membership.behind(self._hub, body) == [] or self._is_long(),
                 timeout=timedelta(seconds=ANSWER_SECONDS),
             )
         except TimeoutError:
             pass  # whoever asked asks again
         finally:
             self._answering -= 1
-        behind = deliveries.behind(self._hub, body)
+        behind = hub_membership.behind(self._hub, body)
         told = self._hub.replies.get(body.reply_id, 0) > 0 or not body.reply_id
         return {"known": behind is not None, "behind": behind or [], "told": told}
 
@@ -150,7 +150,7 @@ class AgentHub:
         """Members to which no letter is under way, and what they are to hear next."""
         own = workflow.info().workflow_id
         free = [member for member in self._hub.members if member.name not in self._telling]
-        letters = [(member, deliveries.due(self._hub, member, self._life, own)) for member in free]
+        letters = [(member, hub_membership.due(self._hub, member, self._life, own)) for member in free]
         return [(member, letter) for member, letter in letters if letter is not None]
 
     def _has_work(self) -> bool:
@@ -177,7 +177,7 @@ class AgentHub:
                 raise
             self._hub = put_out(self._hub, member, str(error.cause or error))
         else:
-            self._hub = deliveries.delivered(self._hub, member.name, letter)
+            self._hub = hub_membership.delivered(self._hub, member.name, letter)
         del self._telling[member.name]
 
     def _look_for_defects(self) -> None:

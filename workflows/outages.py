@@ -2,7 +2,7 @@
 
 from longhaul.agent.plain.values import Value
 from longhaul.agent.record import Record
-from longhaul.agent.views.custom_events import away_words
+from longhaul.agent.views.events import away_words
 
 
 class Outage(Value):

@@ -1,7 +1,7 @@
 """AgentSession: one session's life as a workflow. It asks `agent/` what is next, does it, and writes it down.
 
-Nothing is decided here: `run` interprets steps, the handlers put letters through `agent.letter_reception`, the queries
-read the record.
+Nothing is decided here: `run` interprets steps, the handlers put letters through `agent.letters.all_letters`, the
+queries read the record.
 """
 
 import asyncio
@@ -14,15 +14,14 @@ from temporalio.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from longhaul.activities import contract as world
+    from longhaul.agent import entries as e
     from longhaul.agent.decision import decide
-    from longhaul.agent.decisions.changed_settings import begins_anew
+    from longhaul.agent.decisions.model_turn import begins_anew
     from longhaul.agent.decisions.rollover import Load
-    from longhaul.agent.decisions.subagents import says_at_its_end
-    from longhaul.agent.entries import all_entries as e
-    from longhaul.agent.letter_reception import receive
-    from longhaul.agent.letters.bodies import Unusable
-    from longhaul.agent.letters.letter import Letter
-    from longhaul.agent.letters.rules import listed
+    from longhaul.agent.decisions.subagent_start import says_at_its_end
+    from longhaul.agent.letters.all_letters import receive
+    from longhaul.agent.letters.bodies import Letter, Unusable
+    from longhaul.agent.letters.settings_operations import listed
     from longhaul.agent.life.rollover_state import Carried, carry
     from longhaul.agent.plain.ids import reply_id
     from longhaul.agent.record import Record
@@ -60,7 +59,7 @@ with workflow.unsafe.imports_passed_through():
     from longhaul.agent.values.permission import PermissionRule
     from longhaul.agent.views.event_types import EventsSoFar
     from longhaul.agent.views.events import EventFold
-    from longhaul.agent.views.subagents import report
+    from longhaul.agent.views.session_views import report
     from longhaul.agent.views.would_pass import WouldPass, would_pass
     from longhaul.workflows import activity_failures, views
     from longhaul.workflows.contract import (

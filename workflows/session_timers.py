@@ -8,10 +8,10 @@ from typing import Any
 
 from temporalio import workflow
 
-from longhaul.agent.decisions.deadlines import next_due, reached, retry_is_due, sleep_is_over
-from longhaul.agent.decisions.interrupting import task_is_over, task_under_way
-from longhaul.agent.decisions.subagents import ends_with_report
-from longhaul.agent.entries import all_entries as e
+from longhaul.agent import entries as e
+from longhaul.agent.decisions.deadline_steps import next_due, reached, retry_is_due, sleep_is_over
+from longhaul.agent.decisions.model_turn import task_is_over, task_under_way
+from longhaul.agent.decisions.subagent_start import ends_with_report
 from longhaul.agent.record import Record
 
 SHORTEST_SECONDS = 0.001

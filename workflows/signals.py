@@ -5,10 +5,10 @@ from typing import Any
 from temporalio import workflow
 from temporalio.exceptions import FailureError
 
-from longhaul.agent.entries.all_entries import HubTold
+from longhaul.agent.entries import HubTold
 from longhaul.agent.record import Record
 from longhaul.agent.values.hubs import MEMBER_SAID
-from longhaul.agent.views.hubs import member_said
+from longhaul.agent.views.session_views import member_said
 
 
 async def signal(workflow_id: str, letter: str, body: dict[str, Any]) -> str:

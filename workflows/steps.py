@@ -9,17 +9,21 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 from longhaul.activities import contract as world
-from longhaul.agent.decisions.adjustments import with_new_adjustments
-from longhaul.agent.decisions.background import is_wanted
-from longhaul.agent.decisions.call_ids import with_own_call_ids
-from longhaul.agent.decisions.changed_settings import BegunStep, begun
-from longhaul.agent.decisions.interrupting import parting_words, why_overdue
-from longhaul.agent.decisions.prepared import with_tools_from_before
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.entries.signed_approvals import Verified, VerifyDecisions
-from longhaul.agent.fold.context_tokens import Cut
-from longhaul.agent.fold.ledger.agent_state import effect_of
-from longhaul.agent.letters.signed_approvals import settle
+from longhaul.agent import entries as e
+from longhaul.agent.decisions.background_commands import is_wanted
+from longhaul.agent.decisions.call_verdicts import with_own_call_ids
+from longhaul.agent.decisions.model_turn import (
+    BegunStep,
+    begun,
+    parting_words,
+    why_overdue,
+    with_new_adjustments,
+    with_tools_from_before,
+)
+from longhaul.agent.entries import Verified, VerifyDecisions
+from longhaul.agent.fold.agent_state import effect_of
+from longhaul.agent.fold.context_state import Cut
+from longhaul.agent.letters.approval_operations import settle
 from longhaul.agent.life.rollover_state import Carried
 from longhaul.agent.record import Record
 from longhaul.agent.steps import HandleInterrupt, Memorise, Probe, Report, Tell, TellHub, Think, Verify

@@ -15,17 +15,16 @@ from temporalio.common import RawValue, SearchAttributePair, TypedSearchAttribut
 from temporalio.exceptions import ActivityError, FailureError, WorkflowAlreadyStartedError
 
 from longhaul.activities.contract import HEAR_CHILD, ChildHeard, HearChild
-from longhaul.agent.decisions.subagents import Beginning, at_work, beginning, lost, not_begun, started
-from longhaul.agent.entries import all_entries as e
+from longhaul.agent import entries as e
+from longhaul.agent.decisions.subagent_start import Beginning, at_work, beginning, lost, not_begun, started
 from longhaul.agent.letters.bodies import CHILD_REPORTED, REPORT_AGAIN, Unusable
-from longhaul.agent.letters.subagents import heard
+from longhaul.agent.letters.peer_operations import take_report
 from longhaul.agent.plain.ids import reply_id
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Report, Tell
-from longhaul.agent.values.conversation.messages import ToolCallState, UserMsg
-from longhaul.agent.values.conversation.titles import title_of
+from longhaul.agent.values.conversation.messages import ToolCallState, UserMsg, title_of
 from longhaul.agent.values.subagents import Child
-from longhaul.agent.views.subagents import report
+from longhaul.agent.views.session_views import report
 from longhaul.workflows import activity_options
 from longhaul.workflows.contract import (
     AGENT,
@@ -147,7 +146,7 @@ class Children:
         own = workflow.info().workflow_id
         with suppress(ValidationError, Unusable):
             if told := Closed.model_validate(returned).report:
-                for entry in heard(self._record, told, lambda request: reply_id(own, request)).entries:
+                for entry in take_report(self._record, told, lambda request: reply_id(own, request)).entries:
                     self._write(entry)
 
     async def _gone(self, child: Child, why: str) -> None:

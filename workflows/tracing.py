@@ -23,7 +23,7 @@ from temporalio.worker import (
 from temporalio.workflow import ActivityHandle
 
 from longhaul.activities.contract import CHECKPOINT
-from longhaul.agent.plain.trace_ids import HEADER, LONGEST_HEADER_BYTES, Begun, TraceHeader, is_traceparent
+from longhaul.agent.plain.ids import HEADER, LONGEST_HEADER_BYTES, Begun, TraceHeader, is_traceparent
 
 Given = TypeVar("Given", StartActivityInput, StartLocalActivityInput)
 

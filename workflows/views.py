@@ -4,26 +4,22 @@ from typing import Any
 
 from longhaul.activities.contract import EntriesPage, SpecTexts, TranscriptPage
 from longhaul.agent.decisions.compaction import next_cut
-from longhaul.agent.decisions.deadlines import when
-from longhaul.agent.decisions.notices import to_tell
-from longhaul.agent.fold.context_tokens import tokens
-from longhaul.agent.fold.ledger.agent_state import OpenCall, effect_of
-from longhaul.agent.fold.ledger.approval_digest import seen_digest
-from longhaul.agent.letters import requests
-from longhaul.agent.letters.doubts import open_doubts
-from longhaul.agent.letters.pausing import told
-from longhaul.agent.letters.signed_approvals import must_sign
-from longhaul.agent.letters.worker_notices import shutdown
+from longhaul.agent.decisions.deadline_steps import to_tell, when
+from longhaul.agent.fold.agent_state import OpenCall, effect_of
+from longhaul.agent.fold.approval_digest import seen_digest
+from longhaul.agent.fold.context_state import tokens
+from longhaul.agent.letters import request_operations
+from longhaul.agent.letters.approval_operations import must_sign
+from longhaul.agent.letters.peer_operations import shutdown
+from longhaul.agent.letters.request_operations import told
+from longhaul.agent.letters.result_operations import open_doubts
 from longhaul.agent.permission.preview import Preview, at_length, preview
-from longhaul.agent.plain.times import iso
+from longhaul.agent.plain.measures import iso
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.messages import Msg, ToolCallState
 from longhaul.agent.values.conversation.prompt import summary_message
-from longhaul.agent.views.budget import standing
 from longhaul.agent.views.events import EventFold
-from longhaul.agent.views.plan import tasks_told
-from longhaul.agent.views.search_attributes import reply_word, status_word
-from longhaul.agent.views.subagents import family, path
+from longhaul.agent.views.session_views import family, path, reply_word, standing, status_word, tasks_told
 from longhaul.agent.views.transcript import page, reply_message
 from longhaul.workflows.beside_calls import first_requests, in_doubt, lacking_budget
 from longhaul.workflows.contract import (
@@ -184,7 +180,7 @@ def _standing(record: Record, reply_id: str) -> str:
         return "finished"
     if record.reply and record.reply.reply_id == reply_id:
         return reply_word(record)
-    return "queued" if any(entry.reply_id == reply_id for entry in requests.waiting(record)) else "unknown"
+    return "queued" if any(entry.reply_id == reply_id for entry in request_operations.waiting(record)) else "unknown"
 
 
 def _last_blocks(message: Msg) -> Msg:

@@ -2,9 +2,9 @@
 
 from temporalio import workflow
 
-from longhaul.agent.entries.all_entries import AnyEntry
-from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.views.waits import waits_ended
+from longhaul.agent.entries import AnyEntry
+from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.views.session_views import waits_ended
 
 NAME = "longhaul_wait_seconds"
 

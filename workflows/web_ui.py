@@ -7,13 +7,12 @@ from typing import Any, cast
 from temporalio import workflow
 from temporalio.common import SearchAttributeKey, SearchAttributeUpdate
 
-from longhaul.agent.letters.doubts import open_doubts
-from longhaul.agent.letters.pausing import told
+from longhaul.agent.letters.request_operations import told
+from longhaul.agent.letters.result_operations import open_doubts
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Compress, Step, Think
-from longhaul.agent.values.conversation.messages import Msg
-from longhaul.agent.values.conversation.titles import title_of
-from longhaul.agent.views.search_attributes import IndexRow, row_of
+from longhaul.agent.values.conversation.messages import Msg, title_of
+from longhaul.agent.views.session_views import IndexRow, row_of
 from longhaul.workflows import views
 from longhaul.workflows.contract import (
     COST,

@@ -5,19 +5,18 @@ import shlex
 from collections import Counter
 from collections.abc import Collection
 
-from longhaul.agent.decisions.deadlines import when
-from longhaul.agent.decisions.subagents import at_work
-from longhaul.agent.fold.ledger.agent_state import OpenCall
-from longhaul.agent.letters.doubts import open_doubts
+from longhaul.agent.decisions.deadline_steps import when
+from longhaul.agent.decisions.subagent_start import at_work
+from longhaul.agent.fold.agent_state import OpenCall
+from longhaul.agent.letters.result_operations import open_doubts
 from longhaul.agent.permission.preview import brief
-from longhaul.agent.plain.times import iso
-from longhaul.agent.plain.visible import visible
+from longhaul.agent.plain.measures import iso
+from longhaul.agent.plain.text import visible
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Compress, Step, Think
-from longhaul.agent.values.conversation.server_questions import example
+from longhaul.agent.values.conversation.messages import example
 from longhaul.agent.values.tasks import progress
-from longhaul.agent.views.budget import standing
-from longhaul.agent.views.search_attributes import status_word
+from longhaul.agent.views.session_views import standing, status_word
 from longhaul.workflows.outages import outage
 from longhaul.workflows.views import waiting
 

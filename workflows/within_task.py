@@ -5,7 +5,7 @@ What takes long or passes a bound has no answer, and an activity is asked.
 """
 
 from longhaul.activities import contract as world
-from longhaul.agent.entries import all_entries as e
+from longhaul.agent import entries as e
 from longhaul.agent.life.rollover_state import carry
 from longhaul.agent.record import Record
 from longhaul.agent.views.event_types import EventsSoFar

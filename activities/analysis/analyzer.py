@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from longhaul.activities.models.model import ModelReply, ModelRequest
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.messages import Msg, Usage
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Risk

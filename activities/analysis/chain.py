@@ -15,9 +15,9 @@ from longhaul.activities.analysis.analyzer import Analyzer, Case, Finding
 from longhaul.activities.models.requests.said_once import MOST_NOTES
 from longhaul.activities.process.cancelled_here import is_cancelled_here
 from longhaul.activities.tools.setup_error import ToolSetupError
-from longhaul.agent.permission.confirmation_policy import RULES_ANALYZER, worse
-from longhaul.agent.permission.risk import risk_by_rules
-from longhaul.agent.plain.canonical import digest_of
+from longhaul.agent.permission.call_facts import risk_by_rules
+from longhaul.agent.permission.decision_table import RULES_ANALYZER, worse
+from longhaul.agent.plain.values import digest_of
 from longhaul.agent.values.permission import Risk
 from longhaul.stores.loading import found_at, names_in
 
@@ -34,7 +34,7 @@ class AnalyzerSetupError(ToolSetupError):
 
 
 class ByRules:
-    """Patterns and taint (`agent.permission.risk`)."""
+    """Patterns and taint (`agent.permission.call_facts`)."""
 
     async def analyze(self, case: Case) -> Finding:
         return Finding(*risk_by_rules(case.tool, case.arguments, case.facts, case.tainted))

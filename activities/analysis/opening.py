@@ -3,7 +3,7 @@
 from longhaul.activities.analysis.chain import Analyzers, load_analyzers
 from longhaul.activities.analysis.judging_model import JudgingModel
 from longhaul.activities.models.providers import Providers
-from longhaul.agent.permission.confirmation_policy import MODEL_ANALYZER
+from longhaul.agent.permission.decision_table import MODEL_ANALYZER
 
 
 def open_analyzers(names: str, providers: Providers) -> Analyzers:

@@ -9,8 +9,8 @@ from longhaul.activities.attempt import own_session
 from longhaul.activities.context.context_cache import Contexts
 from longhaul.activities.contract import Analysis, ExamineCalls
 from longhaul.activities.tools.registry import Toolbox
-from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.plain.canonical import digest_of
+from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.plain.values import digest_of
 from longhaul.agent.values.conversation.messages import Msg, Usage
 
 SIDE_BY_SIDE = 8

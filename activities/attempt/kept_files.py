@@ -8,7 +8,7 @@ from longhaul.activities.attempt import own_session
 from longhaul.activities.attempt.heartbeat import beating
 from longhaul.activities.attempt.workspaces import Workspaces
 from longhaul.activities.contract import RunTool
-from longhaul.agent.entries.all_entries import CallOutcome, ToolReturned
+from longhaul.agent.entries import CallOutcome, ToolReturned
 from longhaul.agent.values.conversation.tools import Effect
 
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Protocol
 
-from longhaul.agent.entries.all_entries import AnyEntry
-from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.entries import AnyEntry
+from longhaul.agent.fold.ledger import Ledger
 
 
 class Listener(Protocol):

@@ -13,8 +13,8 @@ from temporalio import activity
 
 from longhaul.activities.attempt.fused_reads import LONGEST_ANSWER_BYTES
 from longhaul.activities.contract import CallModel, ReadsAlong, RunTool
-from longhaul.agent.decisions.fused_reads import are_read_along
-from longhaul.agent.entries.all_entries import CallOutcome, ModelSaid, ToolReturned
+from longhaul.agent.decisions.call_verdicts import are_read_along
+from longhaul.agent.entries import CallOutcome, ModelSaid, ToolReturned
 from longhaul.agent.values.conversation.messages import ToolCallBlock, ToolResultState
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 

@@ -16,7 +16,7 @@ from longhaul.activities.masking.masker import Masker, mark
 from longhaul.activities.masking.provider_extras import without_secret_extras, without_secrets
 from longhaul.activities.shell.environment_variables import dangerous_variable
 from longhaul.activities.tool import ToolError
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.values.conversation.messages import (
     ContentBlock,

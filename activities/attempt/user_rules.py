@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from temporalio.exceptions import ApplicationError
 
-from longhaul.agent.plain.canonical import digest_of
+from longhaul.agent.plain.values import digest_of
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.stores.state.store import DamagedRecord, StoreError
 from longhaul.stores.state.user_rules import UserRules

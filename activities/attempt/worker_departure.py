@@ -15,7 +15,7 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, 
 
 from longhaul.activities.attempt import own_session
 from longhaul.activities.contract import CALL_MODEL, COMPRESS, NOT_HERE, RunTool
-from longhaul.agent.entries.all_entries import ToolReturned
+from longhaul.agent.entries import ToolReturned
 from longhaul.agent.letters.bodies import LEAVING, WORKER_LEFT
 from longhaul.agent.values.conversation.messages import ToolResultState
 

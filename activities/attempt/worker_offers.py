@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.models.profiles import no_profile
-from longhaul.agent.permission.confirmation_policy import analyzers_of
-from longhaul.agent.plain.nearest import LONGEST_NAME, did_you_mean
+from longhaul.agent.permission.decision_table import analyzers_of
+from longhaul.agent.plain.text import LONGEST_NAME, did_you_mean
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.known_names import ANALYZERS, CONDENSERS, OFFLOADERS, is_profile_name
 

@@ -17,7 +17,7 @@ from temporalio.exceptions import ApplicationError
 from longhaul.activities.contract import NOT_HERE, RecordedPlace
 from longhaul.activities.models.failures.retry_errors import failed_for_good
 from longhaul.activities.tool import Place
-from longhaul.agent.plain.nearest import nearest
+from longhaul.agent.plain.text import nearest
 from longhaul.agent.values.spec.workspace import FILES_NOW, Workspace
 from longhaul.stores.memories.memories import MemoryOwner
 from longhaul.stores.names import owner_name, readable_folders, workdir_of

@@ -10,7 +10,7 @@ from longhaul.activities.compression.condensers import masked
 from longhaul.activities.compression.view import Condensation, Condenser, View
 from longhaul.activities.models.failures.retry_errors import failed_for_good
 from longhaul.activities.process.cancelled_here import is_cancelled_here
-from longhaul.agent.plain.nearest import did_you_mean
+from longhaul.agent.plain.text import did_you_mean
 from longhaul.agent.values.conversation.messages import Msg
 
 log = logging.getLogger(__name__)

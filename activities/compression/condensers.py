@@ -9,9 +9,9 @@ from longhaul.activities.compression.fitting import shortened
 from longhaul.activities.compression.prompts import PROMPT, SYSTEM, answer_form, template_of
 from longhaul.activities.compression.rendering import Piece, enclosed, harmless, pieces_of
 from longhaul.activities.compression.view import Condensation, Condenser, Question, View
-from longhaul.agent.fold.context_tokens import MASK
-from longhaul.agent.plain.canonical import digest_of
+from longhaul.agent.fold.context_state import MASK
 from longhaul.agent.plain.errors import BadSetup
+from longhaul.agent.plain.values import digest_of
 from longhaul.agent.values.conversation.messages import Msg, ToolResultBlock
 from longhaul.agent.values.spec.summary_template import fill, shown
 from longhaul.stores.loading import found_at, names_in

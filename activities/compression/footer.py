@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from longhaul.agent.plain.tags import tag_of, without
+from longhaul.agent.plain.text import tag_of, without
 from longhaul.agent.values.spec.summary_template import without_our_tags
 
 _BEGIN = '<system-info source="longhaul">'

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import assert_never
 
-from longhaul.agent.plain.tags import tag_of, without
+from longhaul.agent.plain.text import tag_of, without
 from longhaul.agent.values.conversation.messages import (
     ContentBlock,
     DataBlock,

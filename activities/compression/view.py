@@ -6,8 +6,7 @@ from typing import Any, Protocol
 
 from longhaul.activities.compression.rendering import Piece, readable_text
 from longhaul.activities.models.model import AnswerSchema
-from longhaul.agent.values.conversation.message_tokens import DATA_TOKENS, FRAME_TOKENS
-from longhaul.agent.values.conversation.messages import DataBlock, Msg, Usage
+from longhaul.agent.values.conversation.messages import DATA_TOKENS, FRAME_TOKENS, DataBlock, Msg, Usage
 from longhaul.agent.values.spec.agent_spec import ContextConfig
 
 Count = Callable[[str], int]

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Mapping
 
 from longhaul.activities.context.attachment_tokens import size_in
-from longhaul.agent.fold.repairs import words_for
+from longhaul.agent.fold.context_state import words_for
 from longhaul.agent.values.conversation.messages import IMAGES, Base64Source, DataBlock, TextBlock
 
 LONGEST_BASE64 = 5 * 1024 * 1024

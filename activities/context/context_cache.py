@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from longhaul.activities.contract import ContextAddress, Inline, Ref, TranscriptPage
-from longhaul.agent.plain.canonical import chain_digest
+from longhaul.agent.plain.values import chain_digest
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, Msg, message_digest, parts_of
 
 log = logging.getLogger(__name__)

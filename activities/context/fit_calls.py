@@ -8,17 +8,17 @@ from longhaul.activities.context.context_cache import SessionContext
 from longhaul.activities.context.repairs import Repairing
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.activities.models.requests.thinking_origin import Beginnings, chain_of, fitting, signed, with_origin
-from longhaul.agent.entries.repairs import LeftOut, Repair
-from longhaul.agent.fold.repairs import rewritten
-from longhaul.agent.values.conversation.hints import goes_on
+from longhaul.agent.entries import LeftOut, Repair
+from longhaul.agent.fold.context_state import rewritten
 from longhaul.agent.values.conversation.messages import (
+    CONTINUES,
     Msg,
     TextBlock,
     ThinkingBlock,
     ToolCallBlock,
     message_digest,
 )
-from longhaul.agent.values.conversation.provider_extras import CONTINUES
+from longhaul.agent.values.conversation.prompt import goes_on
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 
 REFUSED_CHARS = 1_000

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 
 from longhaul.activities.contract import SpecTexts
-from longhaul.agent.plain.canonical import digest_of
+from longhaul.agent.plain.values import digest_of
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 
 KEPT = 200

@@ -14,8 +14,8 @@ from longhaul.activities.models.failures.failure_classification import refusal_i
 from longhaul.activities.models.failures.refusals import RefusedContent
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.activities.models.requests.thinking_origin import signed
-from longhaul.agent.entries.repairs import LeftOut
-from longhaul.agent.fold.repairs import without, words_for
+from longhaul.agent.entries import LeftOut
+from longhaul.agent.fold.context_state import without, words_for
 from longhaul.agent.values.conversation.messages import (
     IMAGES,
     Base64Source,

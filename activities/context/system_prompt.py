@@ -13,12 +13,18 @@ from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.contract import PrepareReply
 from longhaul.activities.tools.skills.skill_files import find_project_files, find_skills, skill_folders
 from longhaul.activities.tools.skills.skill_loaders import SkillLoaders
-from longhaul.agent.plain.nearest import nearest
-from longhaul.agent.values.conversation.hints import hint_message, state_hint
+from longhaul.agent.plain.text import nearest
 from longhaul.agent.values.conversation.messages import Msg
-from longhaul.agent.values.conversation.prompt import BadPromptTemplate, assemble, check_template, is_template_name
+from longhaul.agent.values.conversation.prompt import (
+    BadPromptTemplate,
+    assemble,
+    check_template,
+    hint_message,
+    is_template_name,
+    state_hint,
+)
 from longhaul.agent.values.spec.agent_spec import AgentContext, with_secrets_named
-from longhaul.agent.values.spec.skills import (
+from longhaul.agent.values.spec.knowledge import (
     SKILL_TOOL,
     Skill,
     skill_hint,

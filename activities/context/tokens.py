@@ -1,7 +1,7 @@
 """Counts the tokens that a model will read: of a text, a message, a tool's output, the system prompt with the tools.
 
 Counts are exact for OpenAI's models where tiktoken's file is at hand, and estimates elsewhere. They are recorded with
-what was counted, so a session may mix both; the provider's report corrects them (`agent.plain.token_correction`).
+what was counted, so a session may mix both; the provider's report corrects them (`agent.plain.measures`).
 """
 
 import asyncio

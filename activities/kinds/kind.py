@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from longhaul.agent.plain.canonical import canonical_json
+from longhaul.agent.plain.values import canonical_json
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.subagents import AGENT
 

@@ -19,6 +19,7 @@ from longhaul.activities.models.failures.retry_errors import failed_for_good
 from longhaul.activities.models.model import ModelReply
 from longhaul.activities.process.threads import in_own_thread
 from longhaul.agent.values.conversation.messages import (
+    BROKEN_OFF,
     DataBlock,
     Msg,
     TextBlock,
@@ -28,8 +29,7 @@ from longhaul.agent.values.conversation.messages import (
     Usage,
     with_content,
 )
-from longhaul.agent.values.conversation.stop_reasons import BROKEN_OFF
-from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
+from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE
 
 log = logging.getLogger(__name__)
 

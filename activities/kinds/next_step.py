@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from longhaul.activities.kinds.kind import AgentKind, Asked, KindCall, KindSession, KindWords, Thought
-from longhaul.agent.fold.parallel_calls import CALLS_OF_A_TURN
-from longhaul.agent.plain.canonical import digest_of
+from longhaul.agent.fold.all_changes import CALLS_OF_A_TURN
+from longhaul.agent.plain.values import digest_of
 from longhaul.agent.values.conversation.messages import Msg
 
 SHOWN_CHARS = 80

@@ -9,7 +9,7 @@ from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.kinds.kind import AgentKind
 from longhaul.activities.kinds.pipelines import PIPELINES
 from longhaul.activities.kinds.rules import KindSetupError, check_module
-from longhaul.agent.plain.nearest import LONGEST_NAME, did_you_mean
+from longhaul.agent.plain.text import LONGEST_NAME, did_you_mean
 from longhaul.stores.loading import module_at, names_in, setting_of
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")

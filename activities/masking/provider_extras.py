@@ -4,8 +4,7 @@ import json
 from typing import Any, TypeVar
 
 from longhaul.activities.masking.masker import Masker
-from longhaul.agent.values.conversation.messages import TextBlock, ThinkingBlock, ToolCallBlock
-from longhaul.agent.values.conversation.provider_extras import UNSIGNED
+from longhaul.agent.values.conversation.messages import UNSIGNED, TextBlock, ThinkingBlock, ToolCallBlock
 
 Said = TypeVar("Said", TextBlock, ToolCallBlock)
 

@@ -20,9 +20,8 @@ from longhaul.activities.mcp.failures import NotOffered
 from longhaul.activities.models.key_places import NO_KEY, BadKeyPlaces, KeyPlace, is_among, read_key_places
 from longhaul.activities.process.sandbox import Box
 from longhaul.activities.shell.environment_variables import dangerous_variable
-from longhaul.agent.plain.errors import BadSetup
-from longhaul.agent.plain.mistakes import what_is_wrong
-from longhaul.agent.plain.nearest import did_you_mean
+from longhaul.agent.plain.errors import BadSetup, what_is_wrong
+from longhaul.agent.plain.text import did_you_mean
 from longhaul.agent.plain.values import Many, sparse
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.mcp import HttpMCPConfig, MCPClient, MCPConfig, StdioMCPConfig, secrets_in

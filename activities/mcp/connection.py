@@ -22,8 +22,8 @@ from longhaul.activities.mcp.questions import MeanwhileAsked, results_of
 from longhaul.activities.mcp.server_log import WANTED, ServerLog
 from longhaul.activities.mcp.tool_descriptors import MOST_TOOLS
 from longhaul.activities.mcp.transport import streams
-from longhaul.agent.plain.visible import harmless
-from longhaul.agent.values.conversation.server_questions import ServerAsked
+from longhaul.agent.plain.text import harmless
+from longhaul.agent.values.conversation.messages import ServerAsked
 from longhaul.agent.values.spec.mcp import connection_of
 
 CONNECT_SECONDS = 10.0

@@ -12,9 +12,9 @@ from mcp.client.session import ClientRequestContext
 from longhaul.activities.masking.masker import Masker
 from longhaul.activities.mcp.sampling import REFUSED, Samples
 from longhaul.activities.tool import ToolError
-from longhaul.agent.plain.canonical import canonical_json, digest_of
-from longhaul.agent.plain.visible import harmless
-from longhaul.agent.values.conversation.server_questions import MOST_ROUNDS, ServerAsked, ServerQuestion
+from longhaul.agent.plain.text import harmless
+from longhaul.agent.plain.values import canonical_json, digest_of
+from longhaul.agent.values.conversation.messages import MOST_ROUNDS, ServerAsked, ServerQuestion
 
 MOST_QUESTIONS = 10
 MESSAGE_CHARS = 4_000

@@ -11,9 +11,8 @@ import mcp_types as types
 from longhaul.activities.masking.masker import Masker
 from longhaul.activities.models.side_model import NotAsked, SideModel
 from longhaul.activities.process.progress import progress
-from longhaul.agent.plain.visible import harmless
-from longhaul.agent.values.conversation.messages import AssistantMsg, Msg, TextBlock, UserMsg
-from longhaul.agent.values.conversation.stop_reasons import BROKEN_OFF
+from longhaul.agent.plain.text import harmless
+from longhaul.agent.values.conversation.messages import BROKEN_OFF, AssistantMsg, Msg, TextBlock, UserMsg
 
 MOST_MESSAGES = 100
 SHOWN_CHARS = 300

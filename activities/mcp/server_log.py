@@ -10,7 +10,7 @@ from mcp.client import session
 
 from longhaul.activities.masking.masker import Masker
 from longhaul.activities.masking.stream import MaskedStream
-from longhaul.agent.plain.visible import visible
+from longhaul.agent.plain.text import visible
 
 log = logging.getLogger(__name__)
 logging.getLogger("mcp").setLevel(logging.CRITICAL)

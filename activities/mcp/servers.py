@@ -23,7 +23,7 @@ from longhaul.activities.models.failures.retry_errors import failed_for_good
 from longhaul.activities.process.output_truncation import words_of
 from longhaul.activities.tools.absent import AbsentTool
 from longhaul.activities.tools.registry import Toolbox
-from longhaul.agent.plain.visible import visible
+from longhaul.agent.plain.text import visible
 from longhaul.agent.values.spec.mcp import MCPClient, server_of
 
 if TYPE_CHECKING:

@@ -20,10 +20,9 @@ from longhaul.activities.mcp.tool_descriptors import Described
 from longhaul.activities.models.side_model import NotAsked
 from longhaul.activities.process.progress import progress
 from longhaul.activities.tool import GivenUp, NeedsInput, Place, Tool, ToolCall, ToolError, ToolOutput
-from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.plain.visible import visible
-from longhaul.agent.values.conversation.messages import TextBlock
-from longhaul.agent.values.conversation.server_questions import MOST_ROUNDS, ServerAsked
+from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.plain.text import visible
+from longhaul.agent.values.conversation.messages import MOST_ROUNDS, ServerAsked, TextBlock
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.mcp import CONNECTION, TOOLS_CHANGED
 

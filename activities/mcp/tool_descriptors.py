@@ -15,9 +15,8 @@ from jsonschema.exceptions import SchemaError
 
 from longhaul.activities.mcp.allowed_servers import Server
 from longhaul.activities.tools.schema_check import check_schema
-from longhaul.agent.plain.nearest import LONGEST_NAME as SHOWN_CHARS
-from longhaul.agent.plain.nearest import did_you_mean, nearest
-from longhaul.agent.plain.visible import harmless, visible
+from longhaul.agent.plain.text import LONGEST_NAME as SHOWN_CHARS
+from longhaul.agent.plain.text import did_you_mean, harmless, nearest, visible
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.known_names import MCP
 

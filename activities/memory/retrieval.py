@@ -10,10 +10,10 @@ from temporalio.exceptions import ApplicationError
 from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.contract import PrepareReply
 from longhaul.activities.process.cancelled_here import is_cancelled_here
-from longhaul.agent.plain.nearest import did_you_mean
-from longhaul.agent.values.conversation.hints import hint_message
+from longhaul.agent.plain.text import did_you_mean
 from longhaul.agent.values.conversation.messages import Msg
-from longhaul.agent.values.spec.memory import (
+from longhaul.agent.values.conversation.prompt import hint_message
+from longhaul.agent.values.spec.knowledge import (
     KNOWLEDGE_SOURCE,
     MEMORY_SOURCE,
     STATIC_LIMIT,

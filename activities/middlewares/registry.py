@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.context.prompt_hooks import HookSetupError
 from longhaul.activities.middlewares.middleware import Middleware
-from longhaul.agent.plain.nearest import did_you_mean
+from longhaul.agent.plain.text import did_you_mean
 from longhaul.stores.loading import found_at, names_in
 
 _METHODS = ("on_reply", "on_system_prompt", "on_reasoning", "on_model_call", "on_acting", "handle_interrupt")

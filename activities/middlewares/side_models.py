@@ -8,7 +8,7 @@ from longhaul.activities.middlewares.wrapping import Wrapped
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
 from longhaul.activities.models.providers import Providers
 from longhaul.activities.models.side_model import SideModel
-from longhaul.agent.entries.all_entries import CallOutcome, InputAsked, ToolReturned
+from longhaul.agent.entries import CallOutcome, InputAsked, ToolReturned
 
 
 class SideModels:

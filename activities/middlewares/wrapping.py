@@ -24,8 +24,8 @@ from longhaul.activities.middlewares.runtime import RuntimeContext
 from longhaul.activities.models.failures.retry_errors import failed_for_good
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.activities.tool import NeedsDecision, ToolError, ToolOutput
-from longhaul.agent.values.conversation.hints import hint_message
 from longhaul.agent.values.conversation.messages import Msg
+from longhaul.agent.values.conversation.prompt import hint_message
 from longhaul.agent.values.conversation.tools import Effect
 
 HINTS_LIMIT_CHARS = 100_000

@@ -12,7 +12,7 @@ from longhaul.activities.models.failures.errors import SetupError
 from longhaul.activities.models.model_names import Called
 from longhaul.activities.models.providers import Providers
 from longhaul.activities.models.requests.text import scrub_json
-from longhaul.agent.plain.optional_dependencies import MissingExtra
+from longhaul.agent.plain.errors import MissingExtra
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.stores.memories.vectors import Meaning, NoVectors, Retrieval, packed
 

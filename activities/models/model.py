@@ -6,8 +6,7 @@ from operator import is_
 from typing import Any, Literal, Protocol
 
 from longhaul.activities.models.replies.stop_reason_table import stop_of
-from longhaul.agent.values.conversation.messages import Msg, TextBlock, ThinkingBlock, ToolCallBlock, Usage
-from longhaul.agent.values.conversation.stop_reasons import StopReason
+from longhaul.agent.values.conversation.messages import Msg, StopReason, TextBlock, ThinkingBlock, ToolCallBlock, Usage
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.profiles import ModelProfile

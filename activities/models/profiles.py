@@ -10,9 +10,8 @@ from longhaul.activities.models.key_places import NO_KEY, KeyPlace
 from longhaul.activities.models.model import ModelRequest
 from longhaul.activities.models.requests.openai_parts import is_reasoning_model
 from longhaul.activities.models.requests.text import scrub_json
-from longhaul.agent.plain.errors import BadSetup
-from longhaul.agent.plain.mistakes import what_is_wrong
-from longhaul.agent.plain.nearest import LONGEST_NAME, did_you_mean
+from longhaul.agent.plain.errors import BadSetup, what_is_wrong
+from longhaul.agent.plain.text import LONGEST_NAME, did_you_mean
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.known_names import EXAMPLES
 from longhaul.agent.values.spec.profiles import Api, ModelProfile, check_names

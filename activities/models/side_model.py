@@ -10,7 +10,7 @@ from longhaul.activities.contract import SamplingLeave
 from longhaul.activities.models.failures.retry_errors import as_verdict
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.agent.values.conversation.messages import Msg, Usage
-from longhaul.agent.values.spec.mcp_sampling import Sampled
+from longhaul.agent.values.spec.mcp import Sampled
 
 Ask = Callable[[str, ModelRequest], Awaitable[ModelReply]]
 

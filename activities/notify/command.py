@@ -9,8 +9,8 @@ from typing import IO
 
 from longhaul.activities.notify.channel import NoticeMessage, NotTold
 from longhaul.activities.shell.environment_variables import scrubbed
-from longhaul.agent.plain.canonical import digest_of
-from longhaul.agent.plain.visible import visible
+from longhaul.agent.plain.text import visible
+from longhaul.agent.plain.values import digest_of
 
 SECONDS = 5.0
 TAIL_CHARS = 200

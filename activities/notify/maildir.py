@@ -9,7 +9,7 @@ from email.utils import format_datetime
 from pathlib import Path
 
 from longhaul.activities.notify.channel import NoticeMessage, NotTold
-from longhaul.agent.plain.canonical import digest_of
+from longhaul.agent.plain.values import digest_of
 
 
 class Maildir:

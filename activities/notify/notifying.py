@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from longhaul.activities.masking.masker import Masker
 from longhaul.activities.notify.channel import Channel, NoticeMessage, NotTold
-from longhaul.agent.decisions.notices import still_true
-from longhaul.agent.entries.notices import SHOWN_CHARS, SHOWN_OF_MORE_CHARS, Given, Notice, shown_arguments
-from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.plain.times import iso
-from longhaul.agent.plain.visible import visible
+from longhaul.agent.decisions.deadline_steps import still_true
+from longhaul.agent.entries import SHOWN_ARGUMENT_CHARS, SHOWN_OF_MORE_CHARS, Given, Notice, shown_arguments
+from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.plain.measures import iso
+from longhaul.agent.plain.text import visible
 
 SECONDS = 10.0
 """For all of it: a checkpoint has half a minute."""
@@ -78,7 +78,9 @@ async def _told_by(channel: Channel, told: _Telling) -> None:
         told.trouble.append(f"{channel.name} had not been told of all within {SECONDS:g} s")
 
 
-def message_of(ledger: Ledger, notice: Notice, key: str, masker: Masker, chars: int = SHOWN_CHARS) -> NoticeMessage:
+def message_of(
+    ledger: Ledger, notice: Notice, key: str, masker: Masker, chars: int = SHOWN_ARGUMENT_CHARS
+) -> NoticeMessage:
     """Of a notice that is still true. Nothing in it moves a cursor, hides, or is longer than it must be. `key` is what
     the notice is called among those of all sessions."""
     call = ledger.reply.calls.get(notice.call_id) if ledger.reply else None

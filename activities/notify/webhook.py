@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from longhaul.activities.notify.channel import NoticeMessage, NotTold
-from longhaul.agent.plain.canonical import digest_of
+from longhaul.agent.plain.values import digest_of
 
 SECONDS = 2.0
 PAUSES_SECONDS = (0.2, 1.0, 0.0)

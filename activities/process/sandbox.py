@@ -13,7 +13,7 @@ from longhaul.activities.process.container import SETTING, Container, Image, Not
 from longhaul.activities.process.program_run import Ending, Sink, run_supervised
 from longhaul.activities.process.sandbox_limits import Limits
 from longhaul.activities.process.sandbox_view import HOLDING, TMP_BYTES, files_of, unseeable, view_of
-from longhaul.agent.permission.facts import Boundary, Confined
+from longhaul.agent.permission.call_facts import Boundary, Confined
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.values.spec.workspace import Seal
 

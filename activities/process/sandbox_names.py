@@ -11,7 +11,7 @@ from pathlib import Path
 from longhaul.activities.repository.dangerous_files import danger_by_name, danger_to_others
 from longhaul.activities.repository.git_index import UnreadableIndex, tracked_in
 from longhaul.activities.repository.secret_trees import is_harmless
-from longhaul.agent.permission.secret_files import KEYRINGS, is_secret
+from longhaul.agent.permission.call_facts import KEYRINGS, is_secret
 
 MOST_NAMES = 10_000
 """Looked at, the upper folders first: what lies beyond is left to the proof."""

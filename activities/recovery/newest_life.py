@@ -6,7 +6,7 @@ held, and the hold says why.
 
 from dataclasses import dataclass, field
 
-from longhaul.agent.entries.all_entries import Restored
+from longhaul.agent.entries import Restored
 from longhaul.agent.life.rollover_state import Carried, as_it_began
 from longhaul.stores.state.store import DamagedRecord
 

@@ -15,9 +15,9 @@ from longhaul.activities.contract import (
     MessagePage,
     SnapshotPage,
 )
-from longhaul.agent.entries.all_entries import AnyEntry, Segment
+from longhaul.agent.entries import AnyEntry, Segment
 from longhaul.agent.life.rollover_state import Carried, carry
-from longhaul.agent.plain.pages import Pages
+from longhaul.agent.plain.text import Pages
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.record import Record
 

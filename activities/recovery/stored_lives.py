@@ -3,10 +3,9 @@ else that a later life needs to go on."""
 
 from typing import Any, Literal, NamedTuple
 
-from longhaul.agent.fold.ledger.agent_state import AgentState
+from longhaul.agent.fold.agent_state import AgentState
 from longhaul.agent.life.rollover_state import Carried
-from longhaul.agent.plain.canonical import digest_of
-from longhaul.agent.plain.values import OpenValue, sparse
+from longhaul.agent.plain.values import OpenValue, digest_of, sparse
 from longhaul.stores.state.rollover_state import extra
 from longhaul.stores.state.store import SessionRecord
 

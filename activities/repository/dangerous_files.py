@@ -13,8 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
-from longhaul.agent.permission.secret_files import is_env_file, is_secret
-from longhaul.agent.plain.word_sets import names
+from longhaul.agent.permission.call_facts import is_env_file, is_secret
+from longhaul.agent.plain.text import names
 
 Access = Literal["read", "write"]
 

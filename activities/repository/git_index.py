@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
-from longhaul.agent.permission.secret_files import is_secret
+from longhaul.agent.permission.call_facts import is_secret
 
 _HEADER = struct.Struct(">4sII")
 _OUT_OF_THE_TREE = re.compile(rb"(?:\A|/)(?:\.{0,2}|\.git)(?:/|\Z)", re.IGNORECASE)

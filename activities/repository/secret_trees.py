@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from longhaul.activities.repository.dangerous_files import PACKAGES
-from longhaul.agent.permission.secret_files import KEYRINGS, is_secret
+from longhaul.agent.permission.call_facts import KEYRINGS, is_secret
 from longhaul.stores.regular_files import read_regular
 
 MAX_ENTRIES = 100_000

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from longhaul.activities.shell.wrappers import program_name
-from longhaul.agent.permission.interpreters import INTERPRETERS
+from longhaul.agent.permission.call_facts import INTERPRETERS
 
 _ALWAYS = {
     **dict.fromkeys(("sudo", "doas", "su", "pkexec", "runas"), "acts as another user"),

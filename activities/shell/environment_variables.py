@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from longhaul.agent.plain.word_sets import names
+from longhaul.agent.plain.text import names
 
 INHERITED = frozenset({"PATH", "HOME", "LANG", "LANGUAGE", "TMPDIR", "TZ", "USER", "LOGNAME", "VIRTUAL_ENV"})
 """What a command may know of the worker's environment, beside LC_*: the rest may be a key, or steer a program."""

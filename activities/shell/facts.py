@@ -14,7 +14,7 @@ from longhaul.activities.shell.proving import Prover
 from longhaul.activities.shell.tree import Node
 from longhaul.activities.shell.walk import Walk
 from longhaul.activities.shell.words import Unreadable, hidden_character, split
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.call_facts import CallFacts
 
 MAX_CHARACTERS = 10_000
 MAX_COMMANDS = 50

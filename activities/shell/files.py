@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from longhaul.activities.shell.words import Word
-from longhaul.agent.plain.word_sets import names
+from longhaul.agent.plain.text import names
 
 _SYSTEM = ("/usr/", "/bin/", "/sbin/")
 _NATIVE = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")

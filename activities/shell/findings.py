@@ -19,7 +19,7 @@ from longhaul.activities.shell.tree import Node
 from longhaul.activities.shell.words import loosely
 from longhaul.activities.shell.wrappers import unwrap
 from longhaul.activities.tool import Place, ToolError
-from longhaul.agent.permission.facts import CallFacts, PathFact, SubCommand
+from longhaul.agent.permission.call_facts import CallFacts, PathFact, SubCommand
 
 MAX_PARSED_CHARACTERS = 20_000
 """Some lines take the parser time by the square of their length: here-documents without an end, a second at this."""

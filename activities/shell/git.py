@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from longhaul.activities.shell.flags import Program, Proof, prove, read_arguments
 from longhaul.activities.shell.patterns import MARK
 from longhaul.activities.shell.programs import GIT
-from longhaul.agent.plain.word_sets import names
+from longhaul.agent.plain.text import names
 
 _LISTING = {("branch", "--list"), ("tag", "-l"), ("tag", "--list")}
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from longhaul.activities.repository.secret_trees import TooLarge
 from longhaul.activities.shell.environment_variables import hardened, scrubbed
-from longhaul.agent.permission.secret_files import is_secret
+from longhaul.agent.permission.call_facts import is_secret
 
 SECONDS = 3.0
 """A longer history can't be looked through while somebody waits: the command asks."""

@@ -16,7 +16,7 @@ from longhaul.activities.shell.patterns import matching
 from longhaul.activities.shell.programs import CARRIERS, REPOSITORY_CARRIERS
 from longhaul.activities.shell.words import Unreadable
 from longhaul.activities.shell.wrappers import program_name
-from longhaul.agent.permission.globs import any_matches, may_match_below
+from longhaul.agent.permission.rule_matching import any_matches, may_match_below
 
 MAX_PIECES = 2_000
 _ENDS = re.compile(r"[=@:,]")

@@ -17,7 +17,7 @@ from longhaul.activities.repository.dangerous_files import (
 )
 from longhaul.activities.shell.path_names import further_names
 from longhaul.activities.tool import Place, ToolError
-from longhaul.agent.permission.facts import CallFacts, PathFact
+from longhaul.agent.permission.call_facts import CallFacts, PathFact
 
 KERNEL_ROOMS = ("/proc", "/dev", "/sys")
 """Names in there are not files: reading one may block, leak the worker's secrets or change the machine."""

@@ -4,7 +4,7 @@ proven."""
 import re
 
 from longhaul.activities.shell.patterns import MARK
-from longhaul.agent.plain.word_sets import names
+from longhaul.agent.plain.text import names
 
 _FIND_TESTS: dict[str, int] = {
     **dict.fromkeys(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from longhaul.activities.shell.path_names import followed
 from longhaul.activities.tool import Place
-from longhaul.agent.permission.globs import path_matches, spelt_out
+from longhaul.agent.permission.rule_matching import path_matches, spelt_out
 
 _READING = ("Read", "Grep", "Glob")
 

@@ -18,7 +18,7 @@ from longhaul.activities.shell.git import parted, shown_paths, tells_addresses
 from longhaul.activities.shell.git_history import secrets_in_commits
 from longhaul.activities.shell.git_trust import repository_above
 from longhaul.activities.shell.programs import PROGRAMS
-from longhaul.agent.plain.word_sets import names
+from longhaul.agent.plain.text import names
 from longhaul.stores.regular_files import read_regular
 
 _NAMES_ONLY = frozenset({"files", "type-list", "version", "help"})

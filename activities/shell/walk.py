@@ -16,7 +16,7 @@ from longhaul.activities.shell.tree import Node, every_node, groups
 from longhaul.activities.shell.words import REDIRECT, Unreadable, Word, loosely, read_word
 from longhaul.activities.shell.wrappers import program_name, unwrap
 from longhaul.activities.shell.xargs import feeder
-from longhaul.agent.plain.word_sets import names
+from longhaul.agent.plain.text import names
 
 MAX_DIRECTORIES = 6
 

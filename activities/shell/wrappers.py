@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from longhaul.agent.plain.word_sets import names
+from longhaul.agent.plain.text import names
 
 _SHELLS = names("sh bash dash zsh ksh ash")
 

@@ -17,7 +17,7 @@ from longhaul.activities.shell.readonly import prove_read_only
 from longhaul.activities.shell.scripts import find_operands
 from longhaul.activities.shell.tree import Node
 from longhaul.activities.shell.words import Unreadable, Word, read_word
-from longhaul.agent.plain.word_sets import names
+from longhaul.agent.plain.text import names
 
 _PROGRAMS = names("cat cut du egrep fgrep file grep head ls md5sum nl sed sha1sum sha256sum sort stat tac tail wc")
 """Whose operands are files to read, any number of them, wherever they stand."""

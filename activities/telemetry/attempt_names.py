@@ -11,8 +11,8 @@ from temporalio.api.common.v1 import Payload
 from temporalio.common import RawValue
 from temporalio.worker import ExecuteActivityInput
 
-from longhaul.agent.entries.all_entries import ModelSaid, ToolReturned
-from longhaul.agent.plain.trace_ids import HEADER, LONGEST_HEADER_BYTES, TraceHeader
+from longhaul.agent.entries import ModelSaid, ToolReturned
+from longhaul.agent.plain.ids import HEADER, LONGEST_HEADER_BYTES, TraceHeader
 from longhaul.agent.values.conversation.messages import ToolCallBlock
 
 

@@ -13,7 +13,7 @@ from longhaul.activities.kinds.kind_turns import CODE
 from longhaul.activities.telemetry.attempt_names import read_along
 from longhaul.activities.telemetry.failure_class import class_of
 from longhaul.activities.telemetry.prices import Prices
-from longhaul.agent.entries.all_entries import (
+from longhaul.agent.entries import (
     AnyEntry,
     BudgetExhausted,
     Checkpointed,
@@ -22,10 +22,10 @@ from longhaul.agent.entries.all_entries import (
     ReplyFinished,
     ToolReturned,
 )
-from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.messages import Usage
-from longhaul.agent.views.budget import BudgetStanding, standing
+from longhaul.agent.views.session_views import BudgetStanding, standing
 
 
 class CountedActivities(Interceptor):

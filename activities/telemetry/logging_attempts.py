@@ -13,9 +13,9 @@ from longhaul.activities.attempt import measures
 from longhaul.activities.telemetry.attempt_names import call_id_in, header_in, read_along
 from longhaul.activities.telemetry.failure_class import class_of
 from longhaul.activities.telemetry.log_lines import about, fields, session_fields
-from longhaul.agent.entries.all_entries import AnyEntry, ContextCompressed, ModelSaid, ReplyFinished, ToolReturned
-from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.plain.trace_ids import TraceHeader, place_of_reply
+from longhaul.agent.entries import AnyEntry, ContextCompressed, ModelSaid, ReplyFinished, ToolReturned
+from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.plain.ids import TraceHeader, place_of_reply
 from longhaul.agent.values.conversation.messages import Usage
 
 log = logging.getLogger(__name__)

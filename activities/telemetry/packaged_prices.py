@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from longhaul.activities.context.context_windows import AT_BEDROCK
-from longhaul.agent.values.price import Price
+from longhaul.agent.values.budget import Price
 
 PACKAGE = "genai-prices"
 _MODULE = "genai_prices"

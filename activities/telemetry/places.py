@@ -8,7 +8,7 @@ from opentelemetry.sdk.trace.id_generator import IdGenerator
 from opentelemetry.sdk.trace.sampling import Decision
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 
-from longhaul.agent.plain.trace_ids import SpanPlace
+from longhaul.agent.plain.ids import SpanPlace
 
 _PINNED: ContextVar[SpanPlace | None] = ContextVar("longhaul_pinned_place", default=None)
 

@@ -10,8 +10,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from longhaul.activities.context.prompt_hooks import HookSetupError
 from longhaul.activities.telemetry.packaged_prices import PACKAGE, is_installed, load, packaged_price
+from longhaul.agent.values.budget import Price
 from longhaul.agent.values.conversation.messages import Usage
-from longhaul.agent.values.price import Price
 from longhaul.agent.values.spec.profiles import ModelProfile
 
 

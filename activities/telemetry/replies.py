@@ -6,11 +6,9 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer
 
 from longhaul.activities.telemetry.places import inside, pinned
-from longhaul.agent.entries.all_entries import AnyEntry, ReplyFinished, ReplyStarted
-from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.fold.ledger.ledger_values import Finished
-from longhaul.agent.plain.ids import Names
-from longhaul.agent.plain.trace_ids import Begun, TraceHeader, place_of, place_of_reply
+from longhaul.agent.entries import AnyEntry, ReplyFinished, ReplyStarted
+from longhaul.agent.fold.ledger import Finished, Ledger
+from longhaul.agent.plain.ids import Begun, Names, TraceHeader, place_of, place_of_reply
 
 _NANOSECONDS = 1_000_000
 """In a millisecond."""

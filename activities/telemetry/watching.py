@@ -17,12 +17,11 @@ from longhaul.activities.telemetry.content import Content
 from longhaul.activities.telemetry.failure_class import kind_of
 from longhaul.activities.telemetry.places import inside
 from longhaul.activities.telemetry.replies import Replies
-from longhaul.agent.entries.all_entries import AnyEntry, CallUnsettled, InputAsked, ToolReturned
-from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.plain.ids import names_in
-from longhaul.agent.plain.trace_ids import TraceHeader, place_of_reply
-from longhaul.agent.values.conversation.call_runs import ran_in
+from longhaul.agent.entries import AnyEntry, CallUnsettled, InputAsked, ToolReturned
+from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.plain.ids import TraceHeader, names_in, place_of_reply
 from longhaul.agent.values.conversation.messages import ToolResultState
+from longhaul.agent.values.conversation.tools import ran_in
 
 
 class WatchedActivities(Interceptor):

@@ -3,7 +3,7 @@
 from typing import Any
 
 from longhaul.activities.tool import Place, Tool, ToolCall, ToolError, ToolOutput
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.call_facts import CallFacts
 
 
 class AbsentTool(Tool):

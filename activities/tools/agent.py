@@ -1,4 +1,7 @@
-"""`Agent`: gives a task to a sub-agent. The session starts it (`agent.decisions.subagents`); no worker runs one."""
+"""`Agent`: gives a task to a sub-agent.
+
+The session starts it (`agent.decisions.subagent_start`); no worker runs one.
+"""
 
 from typing import Any
 

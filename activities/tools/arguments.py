@@ -5,7 +5,7 @@ from typing import Any, NoReturn, cast
 
 from jsonschema.exceptions import ValidationError
 
-from longhaul.agent.plain.result_schema import unusable, value_at, wrong_places
+from longhaul.agent.plain.json_schemas import unusable, value_at, wrong_places
 from longhaul.agent.values.conversation.messages import why_not_to_run
 
 _SHOWN_CAP = 120

@@ -18,9 +18,9 @@ from longhaul.activities.shell.environment_variables import INHERITED, hardened,
 from longhaul.activities.shell.facts import examine_command
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.bash_output import Outputs
-from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.values.background import LONGEST_SECONDS, LONGEST_UNASKED_SECONDS
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.tools import Effect
+from longhaul.agent.values.subagents import LONGEST_SECONDS, LONGEST_UNASKED_SECONDS
 
 DEFAULT_TIMEOUT_MS = 120_000
 MAX_TIMEOUT_MS = 600_000

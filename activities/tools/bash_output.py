@@ -10,8 +10,8 @@ from temporalio import activity
 from longhaul.activities.attempt.workspaces import Elsewhere
 from longhaul.activities.process.masked_bytes import MaskedBytes
 from longhaul.activities.tool import Place, Tool, ToolCall, ToolError, ToolOutput
-from longhaul.agent.values.background import BASH_OUTPUT, MOST_ON_WORKER
 from longhaul.agent.values.conversation.tools import Effect
+from longhaul.agent.values.subagents import BASH_OUTPUT, MOST_ON_WORKER
 
 MOST_ATTEMPTS = 25
 """So many workers are asked, about half a minute long, before the model is told that none of them runs it."""

@@ -16,7 +16,7 @@ from pydantic_core import SchemaValidator, core_schema
 from pydantic_core import ValidationError as NoMatch
 from referencing import Registry
 
-from longhaul.agent.plain.canonical import canonical_json
+from longhaul.agent.plain.values import canonical_json
 
 MOST_STEPS = 200_000
 """Words of the schema that are applied to parts of one value."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from longhaul.activities.attempt.secrets import CUT, CUT_END
 from longhaul.activities.tools.files import ABSENT, FileSnapshot
-from longhaul.agent.plain.visible import visible
+from longhaul.agent.plain.text import visible
 
 NOTICE_CAP = 4_000
 LINE_CAP = 400

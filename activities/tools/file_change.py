@@ -14,7 +14,7 @@ from longhaul.activities.shell.paths import path_fact, resolve_file
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.diff import change_notice
 from longhaul.activities.tools.files import Changed, FileSnapshot, digest_of, replace, snapshot
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.tools import Effect
 
 

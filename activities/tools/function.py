@@ -18,7 +18,7 @@ from longhaul.activities.process.output_truncation import words_of
 from longhaul.activities.process.threads import in_own_thread
 from longhaul.activities.tool import Found, NeedsDecision, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.function_output import Pieces, tool_output
-from longhaul.agent.entries.doubts import Finding
+from longhaul.agent.entries import Finding
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.deadlines import Deadline
 

@@ -17,8 +17,8 @@ from longhaul.activities.shell.search_exclusions import closed_patterns
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.diff import visible_line
 from longhaul.activities.tools.grep import VERSION_CONTROL
-from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.permission.globs import path_matches
+from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.rule_matching import path_matches
 from longhaul.agent.values.conversation.tools import Effect
 
 RESULTS_CAP = 1_000

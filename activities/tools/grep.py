@@ -11,8 +11,7 @@ from longhaul.activities.repository.dangerous_files import has_second_name
 from longhaul.activities.shell.paths import in_kernel_room, is_as_decided, is_offloaded, reading_fact, resolve
 from longhaul.activities.shell.search_exclusions import anchored, as_search_globs, closed_patterns
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
-from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.permission.secret_files import secret_globs
+from longhaul.agent.permission.call_facts import CallFacts, secret_globs
 from longhaul.agent.values.conversation.tools import Effect
 
 TIMEOUT_SECONDS = 30.0

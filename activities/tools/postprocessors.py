@@ -15,7 +15,7 @@ from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.process.output_truncation import words_of
 from longhaul.activities.process.threads import in_own_thread
 from longhaul.activities.tool import ToolOutput
-from longhaul.agent.plain.nearest import did_you_mean
+from longhaul.agent.plain.text import did_you_mean
 from longhaul.agent.values.conversation.messages import TextBlock
 
 log = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from longhaul.activities.process.threads import in_thread
 from longhaul.activities.shell.paths import is_as_decided, reading_fact, resolve_file
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.files import opened
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, TextBlock
 from longhaul.agent.values.conversation.tools import Effect
 

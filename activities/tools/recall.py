@@ -24,7 +24,7 @@ from longhaul.activities.tools.recalled import (
     shown,
     wanted,
 )
-from longhaul.agent.entries.all_entries import Segment
+from longhaul.agent.entries import Segment
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.stores.blobs.blobs import BlobsUnavailable, NoBlob
 from longhaul.stores.offload.session_blobs import DIGITS, SessionBlobs

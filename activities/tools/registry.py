@@ -29,9 +29,8 @@ from longhaul.activities.tools.skills.skill import LoadSkill
 from longhaul.activities.tools.skills.skill_loaders import SkillLoader, SkillLoaders
 from longhaul.activities.tools.structured_output import GenerateResponse
 from longhaul.activities.tools.write import Write
-from longhaul.agent.plain.result_schema import unusable
-from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
-from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
+from longhaul.agent.plain.json_schemas import unusable
+from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE, Effect, ToolDescriptor
 from longhaul.stores.loading import module_at, names_in, setting_of
 
 TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")

@@ -10,7 +10,7 @@ from longhaul.activities.attempt.secrets import given
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError
 from longhaul.activities.tools.ripgrep import find_ripgrep
 from longhaul.activities.tools.sandbox_call import ANSWER, ASK, BoxedAnswer, BoxedAsk
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.call_facts import CallFacts
 
 
 def main(told: str) -> NoReturn:

@@ -5,7 +5,7 @@ from typing import Any
 from longhaul.activities.tool import Place, Tool
 from longhaul.agent.decisions.session_tools.all_session_tools import INSIDE
 from longhaul.agent.decisions.session_tools.session_tool import InsideTool
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.tools import Effect
 
 

@@ -15,8 +15,8 @@ from longhaul.activities.tools.arguments import ArgumentsError, sentence
 from longhaul.activities.tools.bounded_schema import BoundedSchema, matching
 from longhaul.activities.tools.session_tools import Inside
 from longhaul.agent.decisions.structured_output import finish_function
-from longhaul.agent.plain.asked_schema import why_unusable
-from longhaul.agent.plain.canonical import canonical_json
+from longhaul.agent.plain.json_schemas import why_unusable
+from longhaul.agent.plain.values import canonical_json
 
 MOST_VALUE_BYTES = 200_000
 """Of an answer as JSON: it is in the message beside the call that gave it."""

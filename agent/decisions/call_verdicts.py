@@ -1,24 +1,84 @@
-"""From a call's facts to the verdict on it: permission, what a person said before, and whether to look again."""
+"""Tells whether a verdict, an approval or findings still hold: what has aged or changed since is looked at again.
 
-from longhaul.agent.decisions import background
-from longhaul.agent.decisions.findings_validity import findings_hold, terms_hold
+From a call's facts to the verdict on it: permission, what a person said before, and whether to look again.
+
+Call ids: the record keeps each one unique, whatever a model sends.
+
+Finds the calls of a turn that are judged before it is up to them: who is asked about one is asked about all.
+
+Decides which reads are fused into the task of the session that has just allowed them: such a call is one event of
+the history instead of six.
+
+While they run the session hears nothing. So they are few and quick, and each is bounded: what passes a bound has no
+result yet, and goes its own way like any other call.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import takewhile
+
+from longhaul.agent.decisions import background_commands
+from longhaul.agent.decisions.rollover import Load
+from longhaul.agent.decisions.session_tools.waiting_tools import SLEEP_TOOL, WAIT_FOR_TOOL
 from longhaul.agent.decisions.structured_output import verdict_on
-from longhaul.agent.decisions.subagents import why_not
-from longhaul.agent.entries.all_entries import Ruling, Verdict
-from longhaul.agent.fold.ledger.agent_state import OpenCall, effect_of
-from longhaul.agent.fold.ledger.approval_digest import material
-from longhaul.agent.permission.confirmation_policy import stricter, warning_of
-from longhaul.agent.permission.decision_table import PermissionDecision, decide_call
-from longhaul.agent.permission.plan_mode import decide_plan_tool, decide_planning
+from longhaul.agent.decisions.subagent_start import why_not
+from longhaul.agent.entries import ModelSaid, Ruling, Verdict
+from longhaul.agent.fold.agent_state import OpenCall, effect_by, effect_of
+from longhaul.agent.fold.approval_digest import essence, material, terms
+from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.decision_table import (
+    PermissionDecision,
+    analyzers_of,
+    decide_call,
+    decide_plan_tool,
+    decide_planning,
+    stricter,
+    warning_of,
+)
 from longhaul.agent.permission.preview import preview
 from longhaul.agent.permission.rulebook import in_force
+from longhaul.agent.plain.ids import MAX_ID_CHARS
 from longhaul.agent.record import Record
-from longhaul.agent.values.conversation.messages import ToolCallState
-from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
-from longhaul.agent.values.conversation.tools import ToolDescriptor
-from longhaul.agent.values.permission import Behavior
-from longhaul.agent.values.plan import PLAN_EXIT, plan_file
+from longhaul.agent.values.conversation.messages import ContentBlock, ToolCallBlock, ToolCallState
+from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE, Effect, ToolDescriptor
+from longhaul.agent.values.permission import Behavior, PermissionContext, is_too_old
+from longhaul.agent.values.plans import PLAN_ENTER, PLAN_EXIT, plan_file
+from longhaul.agent.values.subagents import AGENT
 from longhaul.agent.values.tool_groups import hidden, why_hidden
+
+
+def must_examine(call: OpenCall, record: Record, at_ms: int = 0) -> bool:
+    """Whether the findings may no longer hold. Unknown tools and broken arguments need no findings."""
+    tool = record.provided.tools.get(call.block.name)
+    if tool is None or (call.facts.arguments_error and not (call.edited and call.facts_stale)):
+        return False
+    return call.facts_stale or has_aged(call, at_ms) or _must_analyze(call, record, tool)
+
+
+def has_aged(call: OpenCall, at_ms: int) -> bool:
+    """Whether an approved call has waited so long for its turn that its findings are made again before it runs."""
+    return call.approved and is_too_old(call.facts_at, at_ms)
+
+
+def _must_analyze(call: OpenCall, record: Record, tool: ToolDescriptor) -> bool:
+    """Once for the same findings: one that gave nothing counts as unknown. Not for what the session answers itself."""
+    return not (tool.inside or call.analyzed) and bool(analyzers_of(record.permission))
+
+
+def must_judge_again(call: OpenCall, record: Record, at_ms: int) -> bool:
+    """Whether other rules hold now than when the verdict was made, by an entry or by the passing of time."""
+    now, then = in_force(record.permission, at_ms or record.latest_at), in_force(record.permission, call.judged_at)
+    return call.judged < record.rules.changed or now.rules != then.rules
+
+
+def findings_hold(call: OpenCall) -> bool:
+    """An approval is for what was seen: it is void when fresh findings differ in what the call would touch."""
+    seen = call.approved_facts
+    return call.approved and seen is not None and essence(call.facts) == essence(seen)
+
+
+def terms_hold(call: OpenCall, record: Record, tool: ToolDescriptor) -> bool:
+    return call.approved_terms in ("", terms(tool, record.permission))
+
 
 MAX_UNSETTLED = 5
 """A world that keeps changing under a call would otherwise have it decided on for ever."""
@@ -61,7 +121,11 @@ def _why_not_now(call: OpenCall, record: Record, *, planning: bool) -> str:
     tool = record.provided.tools[call.block.name]
     if tool.inside and tool.name == PLAN_EXIT and not planning:
         return "plan mode is not on, so there is nothing to leave"
-    return "" if call.facts.arguments_error else why_not(call, tool, record) or background.why_not(call, tool, record)
+    return (
+        ""
+        if call.facts.arguments_error
+        else why_not(call, tool, record) or background_commands.why_not(call, tool, record)
+    )
 
 
 def _permission(
@@ -109,3 +173,234 @@ def _why_again(call: OpenCall) -> str:
 
 def _verdict(call: OpenCall, behavior: Ruling, reason: str) -> Verdict:
     return Verdict(call_id=call.block.id, behavior=behavior, reason=reason)
+
+
+def with_own_call_ids(said: ModelSaid, record: Record) -> ModelSaid:
+    """The entry as it came, or with new ids where one is empty, can't name a task or was used before.
+
+    Results, decisions and effects are found by call id, so a repeated id would answer the wrong call. A changed
+    message has no digest any more: it travels inline until a model call has seen it.
+    """
+    used = set[str]()
+    facts, unmarked = dict(said.facts), dict(said.unmarked)
+    content: list[ContentBlock] = []
+    for block in said.message.content:
+        if isinstance(block, ToolCallBlock) and (_is_unusable(block) or block.id in used or record.had_call(block.id)):
+            own = f"{'call' if _is_unusable(block) else block.id}-{record.seq + 1}-{len(content)}"
+            while own in used or record.had_call(own):
+                own += "-"
+            if block.id in facts and block.id not in used:
+                facts[own] = facts[block.id]
+            if block.id in unmarked and block.id not in used:
+                unmarked[own] = unmarked.pop(block.id)
+            block = block.model_copy(update={"id": own})  # noqa: PLW2901  the renamed one takes its place
+        if isinstance(block, ToolCallBlock):
+            used.add(block.id)
+        content.append(block)
+    if tuple(content) == said.message.content:
+        return said
+    message = said.message.model_copy(update={"content": tuple(content)})
+    return said.model_copy(
+        update={
+            "message": message,
+            "facts": facts,
+            "unmarked": unmarked,
+            "digest": "",
+            "context_digest": "",
+            "context_length": 0,
+        }
+    )
+
+
+def _is_unusable(block: ToolCallBlock) -> bool:
+    """Whether nothing can be called by its id: a sub-agent names its task by it in letters, to which more is no name.
+
+    Gateways have written thousands of characters into ids, so other tools' ids stay: the model may need them back.
+    """
+    return not block.id or (block.name == AGENT and len(block.id) > MAX_ID_CHARS)
+
+
+ASKED_AT_ONCE = 32
+"""Calls of one list. A person reads no more of them together, and what a turn can hold would not fit into one answer of
+the query `pending`."""
+ASKED_CHARS = 300_000
+"""Of the arguments of one list: what stands behind them is asked about when these are answered."""
+_SLEEPS = frozenset({SLEEP_TOOL.name, WAIT_FOR_TOOL.name})
+_PLANNING = {PLAN_ENTER: True, PLAN_EXIT: False}
+
+
+def ahead_of(batch: Sequence[OpenCall], record: Record) -> list[OpenCall]:
+    """The calls behind the batch, up to what can be foreseen: nothing behind a sleep, for that is of another day, nor
+    behind what the session answers itself at once."""
+    if not batch or any(_comes_first(call, record) for call in _with_inside_tools(batch, record)):
+        return []
+    calls = list(record.open_calls.values())
+    behind = calls[list(record.open_calls).index(batch[-1].block.id) + 1 :]
+    if not behind:
+        return []
+    listed, chars = list[OpenCall](), sum(len(call.input) for call in batch)
+    for call in takewhile(lambda call: not _ends_list(call, record), behind):
+        chars += len(call.input)
+        if len(batch) + len(listed) >= ASKED_AT_ONCE or chars > ASKED_CHARS:
+            break
+        listed.append(call)
+    return listed
+
+
+def is_unsettled(call: OpenCall, record: Record, at_ms: int) -> bool:
+    """Of a call whose turn has not come: whether it is to be judged (again), so that a person sees what holds now."""
+    match call.state:
+        case ToolCallState.PENDING:
+            # Of what nobody was asked about, nobody has to hear that it has changed: it is looked at in its turn.
+            changed = call.facts_stale and call.asked_at > 0
+            return not call.judged or changed or must_judge_again(call, record, at_ms)
+        case ToolCallState.ASKING:
+            return is_outdated(call)
+        case _:
+            return False
+
+
+def unjudged(batch: Sequence[OpenCall]) -> list[OpenCall]:
+    """Those whose turn it is and whose verdict is missing, or is not to be shown to a person any more."""
+    may_be = [call for call in batch if call.state in (ToolCallState.PENDING, ToolCallState.ASKING)]
+    return [call for call in may_be if call.state is ToolCallState.PENDING or is_outdated(call)]
+
+
+def is_outdated(call: OpenCall) -> bool:
+    """Of a call that a person is asked about: whether what they see may not be what there is, or what somebody said of
+    another call of the list may have answered it."""
+    return call.state is ToolCallState.ASKING and (call.facts_stale or not call.judged)
+
+
+def foreseen(call: OpenCall, record: Record, at_ms: int) -> Verdict:
+    """The verdict on a call whose turn has not come: that a person is asked, or nothing yet. What is allowed, denied or
+    external now is so for good when the calls before it have their results: they may change what it would touch."""
+    verdict = judge(call, record, at_ms, planning=_will_plan(call, record))
+    return _without_repeating(call, verdict) if _asks(verdict) else _later(call)
+
+
+def judged(call: OpenCall, record: Record, at_ms: int) -> Verdict:
+    """The verdict on a call whose turn it is."""
+    return _without_repeating(call, judge(call, record, at_ms))
+
+
+def _without_repeating(call: OpenCall, verdict: Verdict) -> Verdict:
+    """Who is asked already is not asked anew about the same thing."""
+    if call.state is ToolCallState.ASKING and _asks(verdict) and verdict.seen == call.seen:
+        return Verdict(call_id=call.block.id, behavior="stands", reason=verdict.reason)
+    return verdict
+
+
+def _asks(verdict: Verdict) -> bool:
+    return verdict.behavior == "ask"
+
+
+def _later(call: OpenCall) -> Verdict:
+    return Verdict(call_id=call.block.id, behavior="later")
+
+
+def _comes_first(call: OpenCall, record: Record) -> bool:
+    """Of a call whose turn it is: whether it has its result before anybody is asked about those behind it."""
+    if not _is_inside(call, record):
+        return False
+    if call.block.name in _SLEEPS:
+        return True
+    return call.state is not ToolCallState.ASKING and not _asks(judge(call, record))
+
+
+def _ends_list(call: OpenCall, record: Record) -> bool:
+    return _is_inside(call, record) and call.block.name in _SLEEPS
+
+
+def _will_plan(call: OpenCall, record: Record) -> bool:
+    """Whether plan mode is on when it is this call's turn, if the calls before it come to what they ask for."""
+    before = takewhile(lambda other: other.block.id != call.block.id, record.open_calls.values())
+    changes = [other.block.name for other in before if _is_inside(other, record) and other.block.name in _PLANNING]
+    return _PLANNING[changes[-1]] if changes else record.state.planning
+
+
+def _with_inside_tools(batch: Sequence[OpenCall], record: Record) -> list[OpenCall]:
+    """By name first: a turn may have hundreds of calls of one tool."""
+    tools = record.provided.tools
+    names = {call.block.name for call in batch}
+    inside = [name for name in names if name in tools and tools[name].inside]
+    return [call for call in batch if call.block.name in inside] if inside else []
+
+
+def _is_inside(call: OpenCall, record: Record) -> bool:
+    tool = record.provided.tools.get(call.block.name)
+    return tool is not None and tool.inside and call.state is not ToolCallState.FINISHED
+
+
+MOST_FUSED = 8
+"""Calls of a turn: what they answer leaves the worker together, with the task."""
+LONGEST_RULES_CHARS = 2_000
+"""Of rules that are sent with each model call of such an agent."""
+RULE_CHARS = 60
+"""Of a rule beside its pattern."""
+LONGEST_INPUT_CHARS = 2_000
+"""Longer arguments may have to be asked of the session, which can't answer in the midst of its task."""
+
+
+def are_fused(ready: Sequence[OpenCall], record: Record, load: Load) -> bool:
+    """Whether these allowed calls, which nobody has begun, are to be read so: all of their turn or none."""
+    turn = record.current.calls
+    return (
+        record.spec.react_config.fuse_reads
+        and not record.spec.host
+        and record.spec.seal is None
+        and not load.running
+        and len(ready) == len(turn) <= MOST_FUSED
+        and all(_may_be(call, record, load) for call in ready)
+    )
+
+
+def rules_sent_along(record: Record, unfused: Collection[str]) -> PermissionContext | None:
+    """What the reads of the next answer are judged by beforehand, where its activity may make them at once; None where
+    it may not. What they answer counts only when the session itself allows them."""
+    spec = record.spec
+    if not spec.react_config.fuse_reads or unfused or record.state.planning:
+        return None
+    if spec.host or spec.seal or spec.secrets or spec.postprocess:
+        return None
+    context = in_force(record.permission, record.latest_at)
+    length = sum(len(rule.rule_content or "") + RULE_CHARS for rule in context.rules)
+    return None if analyzers_of(context) or length > LONGEST_RULES_CHARS else context
+
+
+def are_read_along(
+    calls: Sequence[ToolCallBlock],
+    facts: Mapping[str, CallFacts],
+    tools: Mapping[str, ToolDescriptor],
+    context: PermissionContext,
+    root: str,
+) -> bool:
+    """Whether all calls of an answer are quick reads that are allowed by these rules, and can be made together."""
+    known = [tools[call.name] for call in calls if call.name in tools]
+    return (
+        len({call.id for call in calls if call.id}) == len(known) == len(calls)
+        and (len(known) == 1 or all(tool.concurrency_safe for tool in known))
+        and all(
+            call.id in facts and _is_let_read(call, facts[call.id], tool, context, root)
+            for call, tool in zip(calls, known, strict=True)
+        )
+    )
+
+
+def _is_let_read(
+    call: ToolCallBlock, facts: CallFacts, tool: ToolDescriptor, context: PermissionContext, root: str
+) -> bool:
+    if not _is_quick_read(tool, facts, call.input):
+        return False
+    decision = stricter(decide_call(tool, call.input, facts, context, root), context, facts)
+    return decision.behavior is Behavior.ALLOW and not decision.confined
+
+
+def _may_be(call: OpenCall, record: Record, load: Load) -> bool:
+    tool = record.provided.tools[call.block.name]
+    return tool.name not in load.unfused and _is_quick_read(tool, call.facts, call.input)
+
+
+def _is_quick_read(tool: ToolDescriptor, facts: CallFacts, arguments: str) -> bool:
+    reads = tool.quick and not tool.external and effect_by(facts, tool) is Effect.READ
+    return reads and len(arguments) <= LONGEST_INPUT_CHARS

@@ -5,8 +5,8 @@ word; what the system prompt and the tools take does not count against what is k
 the rest is made by an activity.
 """
 
-from longhaul.agent.fold.context_tokens import Cut, as_reported, tokens
-from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.fold.context_state import Cut, as_reported, tokens
+from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.values.conversation.messages import ErrorInfo, Msg
 from longhaul.agent.values.spec.agent_spec import ContextConfig
 

@@ -1,9 +1,16 @@
-"""Decides when a session goes on in a new run, because the history of this one has grown long."""
+"""Decides when a session goes on in a new run, because the history of this one has grown long.
+
+Decides when a session is written down outside.
+
+Decides when a session that nobody has used for long closes, and that it was written down before.
+
+Decides when a hub is told what a reply came to.
+"""
 
 from dataclasses import dataclass
 
 from longhaul.agent.record import Record
-from longhaul.agent.steps import Checkpoint, RollOver, Step
+from longhaul.agent.steps import Checkpoint, Close, Idle, RollOver, Step, TellHub
 
 ROLL_OVER_EVENTS = 2_000
 ROLL_OVER_BYTES = 4_000_000
@@ -47,3 +54,38 @@ def roll_over(record: Record, load: Load) -> Step:
     # What comes in while a checkpoint is written is carried: waiting for a moment of silence could take for ever.
     saved = record.keeping.saved > 0 and record.keeping.changed - record.keeping.saved <= CARRIED_ENTRIES
     return RollOver() if saved or load.events > LONGEST_HISTORY else Checkpoint()
+
+
+def should_save(record: Record, load: Load) -> bool:
+    """After a reply, and when somebody else's answer is awaited; the same state is not tried twice."""
+    tried = record.keeping.failed
+    return (
+        not load.checkpointing
+        and record.keeping.mirrored < record.keeping.changed
+        and (tried is None or tried.changed < record.keeping.changed)
+    )
+
+
+def idle_for_long(record: Record) -> bool:
+    limit = record.spec.idle_close_seconds
+    if any(child.background and not child.outcome for child in record.children.values()):
+        return False  # what they say last would find nobody
+    if any(not command.fate for command in record.commands.values()):
+        return False
+    return limit > 0 and record.latest_at - record.keeping.active_at >= limit * 1000
+
+
+def close(record: Record, load: Load) -> Step:
+    """Only what a checkpoint has confirmed may end; a session that can't be written down stays open."""
+    if load.checkpointing or record.keeping.failed is not None:
+        return Idle()
+    return (
+        Close()
+        if record.keeping.mirrored >= record.keeping.changed and record.keeping.closing
+        else Checkpoint(closing=True)
+    )
+
+
+def to_tell_hub(record: Record) -> TellHub | None:
+    """The oldest reply that a hub has not been told; None in a session that is in no hub."""
+    return next((TellHub(hub, known.owed[0]) for hub, known in record.hubs.items() if known.owed), None)

@@ -4,19 +4,13 @@ how one ends in words that a tool says for the agent."""
 from typing import Any
 
 from longhaul.agent.decisions.session_tools.session_tool import InsideTool, failed, told
-from longhaul.agent.entries.all_entries import CallAnswered, Verdict
-from longhaul.agent.fold.ledger.agent_state import OpenCall, ReplyContext
-from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.entries import CallAnswered, Verdict
+from longhaul.agent.fold.agent_state import OpenCall, ReplyContext
+from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Finish
 from longhaul.agent.values.conversation.messages import ErrorInfo, FinishedReason
-from longhaul.agent.values.conversation.structured_output import (
-    ANSWERED,
-    DESCRIPTION,
-    GENERATE_RESPONSE,
-    LATER,
-    value_of,
-)
+from longhaul.agent.values.conversation.tools import ANSWERED, DESCRIPTION, GENERATE_RESPONSE, LATER, value_of
 
 _ASKED_IN_WORDS = 1
 """Answers in words after which the model is only reminded; after the next one it is made to call."""

@@ -1,1 +1,1 @@
-"""The fold changes the ledger by each entry; the files have the same names as in `agent.entries`."""
+"""The fold changes the ledger by each entry."""

@@ -1,75 +1,108 @@
-"""Changes the ledger by each entry, one function per kind.
+"""Picks those of a turn's calls that may be under way together: call order, with concurrency-safe neighbours as one
+batch.
+
+Changes the ledger by each entry, one function per kind.
 
 Rules of this file: what an entry does depends on the entry and the ledger alone; nothing here decides what
 happens next (`agent.decision` does), and nobody but `Record` calls it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, assert_never, cast, get_args
 
-from longhaul.agent.entries import all_entries as e
+from longhaul.agent import entries as e
 from longhaul.agent.fold import (
-    amounts,
-    background,
-    budget,
-    calls,
-    context,
-    deadlines,
-    doubts,
-    hubs,
-    message_ends,
-    prepared,
-    repairs,
-    requests,
-    server_questions,
-    session_tools,
-    signed_approvals,
-    sleep,
-    subagents,
+    approval_digest,
+    budget_state,
+    call_state,
+    context_state,
+    life_state,
+    notification_state,
+    reminder_state,
+    request_state,
+    subagent_state,
 )
-from longhaul.agent.fold import life as kept
-from longhaul.agent.fold import pausing as paused
-from longhaul.agent.fold import stuck_detection as circles
-from longhaul.agent.fold.ledger import words
-from longhaul.agent.fold.ledger.agent_state import OpenCall
-from longhaul.agent.fold.ledger.ledger import KEPT_REFUSALS, Ledger
-from longhaul.agent.fold.ledger.ledger_values import Anchor, Heard
-from longhaul.agent.fold.parallel_calls import too_many
-from longhaul.agent.fold.reminders import stamped, standing_hints
-from longhaul.agent.fold.rules import take_rules
+from longhaul.agent.fold.agent_state import OpenCall, ReplyContext
+from longhaul.agent.fold.ledger import KEPT_REFUSALS, Anchor, Heard, Ledger
+from longhaul.agent.fold.reminder_state import stamped, standing_hints, take_rules
 from longhaul.agent.permission import rulebook
-from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.plain.times import iso
-from longhaul.agent.plain.token_correction import believable
-from longhaul.agent.values.conversation.hints import cut_short, hint_message
-from longhaul.agent.values.conversation.messages import Usage
-from longhaul.agent.values.conversation.stop_reasons import REFUSALS
+from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.plain.measures import believable, iso
+from longhaul.agent.values.conversation.messages import REFUSALS, ContentBlock, ToolCallBlock, ToolCallState, Usage
+from longhaul.agent.values.conversation.prompt import cut_short, hint_message
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Scope
+
+CALLS_AT_ONCE = 32
+"""Under way together; the next one starts when one has ended. More of them help nobody, and the server holds no more
+than 2,000 of a session: with those its task would fail for ever."""
+CALLS_OF_A_TURN = 256
+"""The first ones of a model's turn, in its order. What stands behind them is neither run nor recorded, and the model is
+told: each call is a piece of a session's history, and ten thousand would be the end of it."""
+
+
+def next_batch(reply: ReplyContext, tools: Mapping[str, ToolDescriptor], *, parallel: bool) -> list[OpenCall]:
+    """The first batch with a call that has no result: its open calls, in order; empty when all are answered.
+
+    A call whose tool is not concurrency-safe is a batch of its own. A call of an unknown tool runs nothing, so
+    it joins its neighbours.
+    """
+    calls = list(reply.calls.values())
+    alone = [name for name in {call.block.name for call in calls} if not _shares(name, tools)]
+    first = next((index for index, call in enumerate(calls) if call.state is not ToolCallState.FINISHED), len(calls))
+    if not parallel or (first < len(calls) and calls[first].block.name in alone):
+        return calls[first : first + 1]
+    behind = next((index for index in range(first, len(calls)) if calls[index].block.name in alone), len(calls))
+    return [call for call in calls[first:behind] if call.state is not ToolCallState.FINISHED]
+
+
+def without_too_many(content: Sequence[ContentBlock]) -> tuple[tuple[ContentBlock, ...], int]:
+    """What a model said with no more than CALLS_OF_A_TURN calls, and how many were dropped."""
+    kept, calls = list[ContentBlock](), 0
+    for block in content:
+        calls += isinstance(block, ToolCallBlock)
+        if calls <= CALLS_OF_A_TURN or not isinstance(block, ToolCallBlock):
+            kept.append(block)
+    return tuple(kept), max(calls - CALLS_OF_A_TURN, 0)
+
+
+def too_many(dropped: int) -> str:
+    """What the model is told behind the results of the calls that were kept."""
+    return (
+        f"Your last turn had {CALLS_OF_A_TURN + dropped:,} calls, and {CALLS_OF_A_TURN} are the most. The first "
+        f"{CALLS_OF_A_TURN} were taken; the {dropped:,} behind them were dropped, and none of those ran. Make fewer "
+        "calls at a time, or one that does the work of many."
+    )
+
+
+def _shares(name: str, tools: Mapping[str, ToolDescriptor]) -> bool:
+    tool = tools.get(name)
+    return tool is None or tool.concurrency_safe or tool.external
 
 
 def apply(ledger: Ledger, entry: e.AnyEntry) -> None:
-    kept.goes_on(ledger, entry)
-    amounts.take(ledger, entry)
-    budget.take(ledger, entry)
+    life_state.goes_on(ledger, entry)
+    budget_state.count_amounts(ledger, entry)
+    budget_state.settle_budget(ledger, entry)
     _apply(ledger, entry)
-    paused.end_of_step(ledger, entry)
+    request_state.end_of_step(ledger, entry)
 
 
 _BY_SUBJECT: tuple[tuple[Any, Callable[[Ledger, Any], None]], ...] = (
-    (e.CallEntry, calls.apply),
-    (e.RequestEntry, requests.apply),
-    (e.LifeEntry, kept.apply),
-    (e.ContextEntry, context.apply),
-    (e.OfferEntry, signed_approvals.apply),
-    (e.InsideEntry, session_tools.apply),
-    (e.DoubtEntry, doubts.apply),
-    (e.PauseEntry, paused.apply),
-    (e.SleepEntry, sleep.apply),
-    (e.InputEntry, server_questions.apply),
-    (e.ChildEntry, subagents.apply),
-    (e.BackgroundEntry, background.apply),
-    (e.BudgetAllotted, subagents.raise_later),
-    (e.HubEntry, hubs.apply),
+    (e.CallEntry, call_state.apply_call),
+    (e.RequestEntry, request_state.apply_request),
+    (e.LifeEntry, life_state.apply),
+    (e.ContextEntry, context_state.apply_context),
+    (e.OfferEntry, call_state.apply_signed_decision),
+    (e.InsideEntry, call_state.apply_session_tool),
+    (e.DoubtEntry, notification_state.apply_doubt),
+    (e.PauseEntry, request_state.apply_pause),
+    (e.SleepEntry, notification_state.apply_sleep),
+    (e.InputEntry, call_state.apply_server_question),
+    (e.ChildEntry, subagent_state.apply_subagent),
+    (e.BackgroundEntry, subagent_state.apply_background),
+    (e.BudgetAllotted, subagent_state.raise_later),
+    (e.HubEntry, request_state.apply_hub),
     (e.BudgetEntry, lambda _ledger, _entry: None),  # `budget.take` has heard of it
 )
 """Unions of entries, and what knows them all, the first that has one; every other one is a SingleEntry."""
@@ -89,12 +122,12 @@ def _apply(ledger: Ledger, entry: e.AnyEntry) -> None:
 def _apply_single(ledger: Ledger, entry: e.SingleEntry) -> None:
     match entry:
         case e.ModelSaid():
-            words.take_shown(ledger, entry.words)
+            approval_digest.take_shown(ledger, entry.words)
             _model_said(ledger, entry)
         case e.ModelFailed():
             _model_failed(ledger, entry)
         case e.Prepared():
-            prepared.apply(ledger, entry)
+            reminder_state.apply(ledger, entry)
         case e.Observed():
             _observe(ledger, entry)
         case e.Configured():
@@ -104,7 +137,7 @@ def _apply_single(ledger: Ledger, entry: e.SingleEntry) -> None:
         case e.LetterRefused():
             _refuse(ledger, entry)
         case e.DeadlineReached():
-            deadlines.apply(ledger, entry)
+            call_state.apply_deadline(ledger, entry)
         case e.SessionOpened():
             pass
         case _ as never:
@@ -113,7 +146,7 @@ def _apply_single(ledger: Ledger, entry: e.SingleEntry) -> None:
 
 def _observe(ledger: Ledger, entry: e.Observed) -> None:
     ledger.hear(stamped(entry.messages, entry))
-    circles.note_observed(ledger)
+    reminder_state.note_observed(ledger)
 
 
 def _change_rules(ledger: Ledger, entry: e.RulesChanged) -> None:
@@ -158,21 +191,21 @@ def _cut_short(ledger: Ledger, entry: e.ModelSaid) -> None:
 
 
 def _model_said(ledger: Ledger, entry: e.ModelSaid) -> None:
-    context.take_marked(ledger, entry.marked)
+    context_state.take_marked(ledger, entry.marked)
     if entry.cut_short:
         _cut_short(ledger, entry)
         return
     if entry.repair is not None:
-        repairs.apply(ledger, entry.repair)
-    context.note_adjusted(ledger, entry)
+        context_state.apply_repair(ledger, entry.repair)
+    context_state.note_adjusted(ledger, entry)
     if entry.stop in REFUSALS:
-        message_ends.refused(ledger, entry)
+        context_state.refused(ledger, entry)
         return
     reply = ledger.current
     ledger.spent.model_calls += 1
     usage = entry.message.usage or Usage()
     _hear(ledger, entry, usage)
-    told = {"id": reply.reply_id, "created_at": iso(entry.at), **message_ends.mark(entry)}
+    told = {"id": reply.reply_id, "created_at": iso(entry.at), **context_state.mark(entry)}
     message = entry.message.model_copy(update=told)
     ledger.append((message,), entry.digest, entry.tokens)
     # An Observed may have come while the model was thinking: it stands before this message, and the digest
@@ -181,10 +214,10 @@ def _model_said(ledger: Ledger, entry: e.ModelSaid) -> None:
         ledger.context.anchor = Anchor(entry.context_digest, entry.context_length)
     reply.usage, ledger.spent.usage = reply.usage + usage, ledger.spent.usage + usage
     reply.failed_models, reply.overflow = [], ""
-    message_ends.broke_off(ledger, entry)
+    context_state.broke_off(ledger, entry)
     for block in message.get_tool_calls():
         ledger.calls.names[block.id] = block.name
-        facts = message_ends.facts_of(entry, message, block.id)
+        facts = context_state.facts_of(entry, message, block.id)
         ledger.keep_unmarked(block.id, entry.unmarked.get(block.id, ""))
         reply.calls[block.id] = OpenCall(
             block=block,
@@ -195,8 +228,8 @@ def _model_said(ledger: Ledger, entry: e.ModelSaid) -> None:
         )
     if entry.dropped_calls:
         ledger.context.deferred.extend(stamped((hint_message(too_many(entry.dropped_calls), "calls"),), entry))
-    asked_again = message_ends.goes_on(ledger, entry) or circles.note_words(ledger, message)
-    reply.answered = not reply.calls and not asked_again and not message_ends.lacks_its_form(reply)
+    asked_again = context_state.goes_on(ledger, entry) or reminder_state.note_words(ledger, message)
+    reply.answered = not reply.calls and not asked_again and not context_state.lacks_its_form(reply)
     reply.cur_iter += not reply.calls
 
 
@@ -221,7 +254,7 @@ def _came_meanwhile(ledger: Ledger, entry: e.ModelSaid) -> int:
 def _model_failed(ledger: Ledger, entry: e.ModelFailed) -> None:
     ledger.current.model_error = entry.error  # of a kind's own prompt no shorter context is an end
     too_long = entry.error.type == "context_overflow" and ledger.provided.window > 0 and not ledger.spec.kind
-    if too_long and context.overflowed(ledger):
+    if too_long and context_state.overflowed(ledger):
         return
     ledger.current.failed_models.append(entry.model)
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from longhaul.agent.entries.deadlines import Due
-from longhaul.agent.fold.ledger.agent_state import OpenCall
-from longhaul.agent.plain.times import iso
+from longhaul.agent.entries import Due
+from longhaul.agent.fold.agent_state import OpenCall
+from longhaul.agent.plain.measures import iso
 from longhaul.agent.values.conversation.messages import ToolCallBlock, ToolCallState, ToolResultBlock, ToolResultState
 from longhaul.agent.values.subagents import Child
 

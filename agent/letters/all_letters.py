@@ -2,6 +2,10 @@
 
 Reception reads and receives letters by these rows. `longhaul serve` makes its routes of them; tests hold the methods of
 `Session`, the commands of `longhaul` and the table in docs/people/steering.md to them.
+
+Receives what comes in from outside: bodies become entries, or are refused with a sentence that changes nothing.
+
+Rules of this file: it reads the record and never changes it; a refusal is the only exception it raises.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,28 +14,18 @@ from typing import Any, Generic, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from longhaul.agent.letters import approvals as answers
 from longhaul.agent.letters import (
-    background,
+    approval_operations,
     bodies,
-    budget,
-    compaction,
-    doubts,
-    external_results,
-    hubs,
-    pausing,
-    requests,
-    rules,
-    signed_approvals,
-    sleep,
-    state_replacement,
-    subagents,
-    worker_notices,
+    peer_operations,
+    request_operations,
+    result_operations,
+    settings_operations,
 )
-from longhaul.agent.letters.bodies import Unusable
-from longhaul.agent.letters.letter import Letter, Received
-from longhaul.agent.plain.json_limits import MAX_DEPTH, too_deep
-from longhaul.agent.plain.mistakes import shortened, what_is_wrong
+from longhaul.agent.letters.approval_operations import refuse_alone
+from longhaul.agent.letters.bodies import Letter, Received, Unusable
+from longhaul.agent.plain.errors import shortened, what_is_wrong
+from longhaul.agent.plain.json_schemas import MAX_DEPTH, too_deep
 from longhaul.agent.record import Record
 
 B = TypeVar("B", bound=BaseModel)
@@ -70,7 +64,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
     LetterRow(
         "submit",
         bodies.Submit,
-        requests.submit,
+        request_operations.submit,
         "Ask for a reply; the first message begins the session",
         bare=True,
         method="submit",
@@ -81,7 +75,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
     LetterRow(
         "confirm",
         bodies.Confirm,
-        _by_body(signed_approvals.decide),
+        _by_body(approval_operations.decide),
         "Allow or deny a call, in the name of whoever asks",
         method="confirm",
         commands=("approve", "deny"),
@@ -91,14 +85,14 @@ LETTERS: tuple[LetterRow[Any], ...] = (
     LetterRow(
         "confirm",
         bodies.UserConfirmResultEvent,
-        _by_body(answers.confirm_event),
+        _by_body(approval_operations.confirm_event),
         "The same as the seed's own event",
         known_by="confirm_results",
     ),
     LetterRow(
         "external_result",
         bodies.ExternalResult,
-        _by_body(external_results.external),
+        _by_body(result_operations.external),
         "Hand in results of external tools",
         method="external_result",
         commands=("result",),
@@ -108,14 +102,14 @@ LETTERS: tuple[LetterRow[Any], ...] = (
     LetterRow(
         "external_result",
         bodies.ExternalExecutionResultEvent,
-        _by_body(external_results.external_event),
+        _by_body(result_operations.external_event),
         "The same as the seed's own event",
         known_by="execution_results",
     ),
     LetterRow(
         "settle",
         bodies.Settle,
-        _by_body(doubts.settle),
+        _by_body(result_operations.settle),
         "Say whether a call happened whose outcome is unknown",
         method="settle",
         commands=("settle",),
@@ -125,7 +119,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
     LetterRow(
         "interrupt",
         bodies.Interrupt,
-        _by_body(requests.interrupt),
+        _by_body(request_operations.interrupt),
         "End a reply",
         bare=True,
         method="interrupt",
@@ -136,7 +130,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
     LetterRow(
         "stop_background",
         bodies.StopBackground,
-        _by_body(background.stop),
+        _by_body(peer_operations.stop),
         "Stop what works in the background",
         bare=True,
         method="stop_background",
@@ -147,7 +141,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
     LetterRow(
         "observe",
         bodies.Observe,
-        _by_body(requests.observe),
+        _by_body(request_operations.observe),
         "Add to the context",
         method="observe",
         commands=("observe",),
@@ -157,7 +151,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
     LetterRow(
         "notify",
         bodies.Notify,
-        sleep.notify,
+        request_operations.notify,
         "Tell of an event, which wakes the call that waits for it",
         method="notify",
         commands=("notify",),
@@ -167,7 +161,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
     LetterRow(
         "configure",
         bodies.Configure,
-        _by_body(rules.configure),
+        _by_body(settings_operations.configure),
         "Change settings",
         method="configure",
         path="configure",
@@ -175,7 +169,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
     LetterRow(
         "compact",
         bodies.Compact,
-        _by_body(compaction.compact),
+        _by_body(request_operations.compact),
         "Make the context shorter, and wait for it",
         bare=True,
         method="compress_context",
@@ -185,7 +179,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
     LetterRow(
         "pause",
         bodies.PauseSession,
-        _by_body(pausing.pause),
+        _by_body(request_operations.pause),
         "Begin nothing new until somebody resumes",
         bare=True,
         method="pause",
@@ -195,7 +189,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
     LetterRow(
         "step",
         bodies.TakeStep,
-        _by_body(pausing.take_step),
+        _by_body(request_operations.take_step),
         "Take one step",
         bare=True,
         method="step",
@@ -205,7 +199,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
     LetterRow(
         "resume",
         bodies.Resume,
-        _by_body(pausing.resume),
+        _by_body(request_operations.resume),
         "Let a held session go on",
         bare=True,
         method="resume",
@@ -215,7 +209,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
     LetterRow(
         "budget",
         bodies.ChangeBudget,
-        _by_body(budget.change),
+        _by_body(settings_operations.change_budget),
         "Raise what a session may spend, or end a reply that waits for more",
         method="change_budget",
         commands=("budget",),
@@ -224,7 +218,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
     LetterRow(
         "rules",
         bodies.ChangeRules,
-        _by_body(rules.change),
+        _by_body(settings_operations.change_rules),
         "Add and revoke rules",
         method="rules.change",
         commands=("rules add", "rules revoke"),
@@ -233,7 +227,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
     LetterRow(
         "replace_state",
         bodies.ReplaceState,
-        _by_body(state_replacement.replace_state),
+        _by_body(settings_operations.replace_state),
         "Put a state in the place of a session's that is idle or waits; begins the session when there is none",
         method="stored.import_state",
         commands=("state import", "state edit", "state fork"),
@@ -242,20 +236,28 @@ LETTERS: tuple[LetterRow[Any], ...] = (
     LetterRow(
         "worker_left",
         bodies.TellWorkerLeft,
-        _by_body(worker_notices.worker_left),
+        _by_body(peer_operations.worker_left),
         "A worker was shut down in the midst of it",
     ),
     LetterRow(
         "worker_lacks",
         bodies.TellWorkerLacks,
-        _by_body(worker_notices.worker_lacks),
+        _by_body(peer_operations.worker_lacks),
         "A worker can't do what the session waits for",
     ),
-    LetterRow("child_reported", bodies.ChildReport, subagents.reported, "A sub-agent's task has ended"),
+    LetterRow("child_reported", bodies.ChildReport, peer_operations.reported, "A sub-agent's task has ended"),
     LetterRow(
-        "report_again", bodies.ReportAgain, _by_body(subagents.report_again), "Its sub-agent is to say so once more"
+        "report_again",
+        bodies.ReportAgain,
+        _by_body(peer_operations.report_again),
+        "Its sub-agent is to say so once more",
     ),
-    LetterRow("hub_says", hubs.HubSays, _by_body(hubs.said), "What was said in a hub that the session is in"),
+    LetterRow(
+        "hub_says",
+        peer_operations.HubSays,
+        _by_body(peer_operations.said),
+        "What was said in a hub that the session is in",
+    ),
 )
 
 NAMES = tuple(dict.fromkeys(row.name for row in LETTERS))
@@ -289,3 +291,11 @@ def read(name: str, arguments: list[Any]) -> tuple[LetterRow[Any], BaseModel]:
 
 
 _BY_NAME: dict[str, Sequence[LetterRow[Any]]] = {name: [row for row in LETTERS if row.name == name] for name in NAMES}
+
+
+def receive(record: Record, letter: Letter) -> Received:
+    """Read one letter; raises Unusable with the reason when it can't be acted on."""
+    row, body = read(letter.name, letter.arguments)
+    approval_operations.refuse_unsigned(record, body)
+    refuse_alone(record, body)
+    return row.receive(record, body, letter)

@@ -1,19 +1,21 @@
-"""The bodies that signals and updates may carry: plain JSON that a person can type, and the seed's own events."""
+"""A letter is one signal or update as it came; it is received as entries and an answer.
+
+The bodies that signals and updates may carry: plain JSON that a person can type, and the seed's own events.
+"""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, JsonValue, field_validator
 
-from longhaul.agent.entries.life import Away
-from longhaul.agent.entries.requests import When
-from longhaul.agent.plain.asked_schema import why_unusable
-from longhaul.agent.plain.canonical import canonical_json
+from longhaul.agent import entries as e
+from longhaul.agent.entries import Away, When
 from longhaul.agent.plain.ids import MAX_ID_CHARS
-from longhaul.agent.plain.values import Given, Many, OpenValue, Value, stated
-from longhaul.agent.values.amount import Amount, bounded
-from longhaul.agent.values.budget import End, Raise
+from longhaul.agent.plain.json_schemas import why_unusable
+from longhaul.agent.plain.values import Given, Many, OpenValue, Value, canonical_json, stated
+from longhaul.agent.values.budget import Amount, End, Raise, bounded
 from longhaul.agent.values.conversation.messages import (
     DataBlock,
     HintBlock,
@@ -23,11 +25,33 @@ from longhaul.agent.values.conversation.messages import (
     ToolResultBlock,
     ToolResultState,
 )
+from longhaul.agent.values.deadlines import MOST_EVENT_CHARS, MOST_PAYLOAD_CHARS
 from longhaul.agent.values.permission import Analyzers, Confirming, PermissionMode, PermissionRule, only_known_keys
-from longhaul.agent.values.sleep import MOST_EVENT_CHARS, MOST_PAYLOAD_CHARS
 from longhaul.agent.values.spec.agent_spec import ContextConfig, Middlewares
 from longhaul.agent.values.spec.known_names import FullModelName
 from longhaul.agent.values.subagents import LONGEST_REPORT_CHARS
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """Entries to record, and what to tell a caller who waits for an answer."""
+
+    entries: tuple[e.AnyEntry, ...]
+    answer: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """One signal or update as it came."""
+
+    name: str
+    arguments: list[Any]
+    """Decoded JSON values."""
+    fresh_id: str
+    """For a request that brings none."""
+    reply_id_of: Callable[[str], str]
+    """The id of the reply to the request with this id."""
+
 
 Rules = Annotated[tuple[PermissionRule, ...], BeforeValidator(only_known_keys)]
 Binding = Annotated[str, Field(min_length=1)]
@@ -213,7 +237,7 @@ class CallDecision(Value):
     rules: bool | Rules = ()
     digest: Binding | None = None
     signature: Binding | None = Field(default=None, max_length=300)
-    """As `agent.letters.signing` makes it; then the decision counts when a worker has checked it."""
+    """As `agent.letters.approval_operations` makes it; then the decision counts when a worker has checked it."""
 
 
 class Confirm(Value):

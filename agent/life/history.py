@@ -1,6 +1,8 @@
 """Every message that a session ever had, by number, from its entries alone: also those that it has long put away.
 
 The entries need not be all: at a seam between two of them, what was open there is enough to go on from it.
+
+Going back to a step: what a session was after its n-th model call, and the state that a copy of it begins with.
 """
 
 import json
@@ -10,15 +12,19 @@ from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from longhaul.agent.entries.all_entries import AnyEntry, ContextCompressed, SessionOpened
+from longhaul.agent import entries as e
+from longhaul.agent.entries import AnyEntry, ContextCompressed, SessionOpened
+from longhaul.agent.fold.agent_state import AgentState
 from longhaul.agent.fold.all_changes import apply
-from longhaul.agent.fold.ledger.agent_state import AgentState
-from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.fold.ledger.ledger_parts import Context, Requests
+from longhaul.agent.fold.ledger import Context, Ledger, Requests
+from longhaul.agent.life.imported_state import read_state
+from longhaul.agent.plain.errors import BadInput
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.messages import Msg
+from longhaul.agent.values.conversation.prompt import hint_message
 from longhaul.agent.values.permission import PermissionContext
 from longhaul.agent.values.spec.agent_spec import AgentSpec
+from longhaul.agent.values.spec.workspace import FILES_NOW
 from longhaul.agent.values.stuck_detection import UNWATCHED
 from longhaul.agent.values.tasks import NO_TASKS
 
@@ -141,3 +147,186 @@ def _plain(ledger: Ledger) -> dict[str, Any]:
 
 
 _NOTHING_OPEN = _plain(Ledger(state=AgentState(session_id=""), spec=_NOBODY))
+
+
+SOURCE = "fork"
+FILES_STAY = (
+    "You go on in a copy of this conversation. It has a folder of its own, which is empty: files that were made here "
+    "before stay with the first one. Do not count on them; look, and make again what you need."
+)
+"""Told to the model of a copy whose first session worked in a folder of its own."""
+FILES_COPIED = (
+    "You go on in a copy of this conversation, in a folder of your own with a copy of the files as they were "
+    "at this point. Paths below {root} that were used before lead to the files of the first session: do not touch "
+    "those. Use relative paths, or ask `pwd` for the new place."
+)
+"""Told to the model of a copy that has the files too."""
+
+WORK_STAYS = (
+    "You go on in a copy of this conversation. What worked in the background at this point belongs to the first one, "
+    "and nothing of it comes here: {work}. What became of it since is not known here. Do not wait for it; begin anew "
+    "what you need."
+)
+"""Told to the model of a copy whose first session had begun something in the background that had not ended. At a step
+in the past that says nothing of now."""
+
+HUBS_STAY = (
+    "You go on in a copy of this conversation, which is in no hub: nobody in {hubs} is told what you answer, and "
+    "nothing that is said there comes here."
+)
+"""Told to the model of a copy whose first session was in hubs."""
+
+
+class NoSuchStep(BadInput, ValueError):
+    """A step that the session has not made; the sentence says how many there are."""
+
+
+class StepFold:
+    """Folds entries up to the end of a step: a model call and the results of all that it called for."""
+
+    def __init__(self, step: int, *, entry: int = 0) -> None:
+        """`entry`: the step that this entry belongs to, in place of a number of model calls."""
+        if step < 1 and not entry:
+            raise NoSuchStep(f"step {step}: steps count from 1, the first model call")
+        self.step = step
+        self._entry = entry
+        self._record: Record | None = None
+
+    def take(self, entry: e.AnyEntry) -> bool:
+        """Fold the next entry, the session's first one first. True: the step had ended, and it was not folded."""
+        if self._record is None:
+            self._record = Record.of([entry])
+            return False
+        if self._ended(self._record):
+            return True
+        self._record.take(entry)
+        return False
+
+    def _ended(self, record: Record) -> bool:
+        reached = record.seq >= self._entry if self._entry else record.spent.model_calls == self.step
+        return reached and not record.open_calls
+
+    @property
+    def keeps_files(self) -> bool:
+        """Whether the files were kept before calls that may change them."""
+        workspace = self._record.spec.workspace if self._record else None
+        return workspace is not None and workspace.snapshots
+
+    @property
+    def ledger(self) -> Ledger:
+        """What the session was then; results that have not come yet are missing. Raises NoSuchStep."""
+        if self._entry:
+            return self._up_to_the_entry()
+        made = self._record.spent.model_calls if self._record else 0
+        if self._record is None or made < self.step:
+            raise NoSuchStep(f"step {self.step}: this session has made {made} model calls; take a step up to {made}")
+        return self._record
+
+    def _up_to_the_entry(self) -> Ledger:
+        found = self._record.seq if self._record else 0
+        if self._record is None or found < self._entry:
+            raise NoSuchStep(f"entry {self._entry}: this session has {found} entries; take one of them")
+        return self._record
+
+
+class KeptFiles:
+    """Finds the files as they were at the end of a step, from the entries after it: those that were kept before the
+    first call that could change any."""
+
+    def __init__(self) -> None:
+        self._command = ""
+        """The first call since the step, where it began a command in the background: what was kept before that stands
+        with its end, behind calls of which more was changed already."""
+        self.snapshot = ""
+        """The commit or the clone; empty while there is none."""
+
+    def take(self, entry: e.AnyEntry) -> bool:
+        """True: no later entry can bring one that is nearer to the step."""
+        match entry:
+            case e.CommandBegun(command=command) if not self._command and not self.snapshot:
+                self._command = command.call_id
+            case e.CommandEnded(call_id=call_id, snapshot=kept) if call_id == self._command:
+                # One that only reads has none, nor one that was lost: then the next call's counts.
+                self._command = ""
+                self.snapshot = kept or self.snapshot
+            case e.ToolReturned(snapshot=kept) if kept and not self.snapshot:
+                self.snapshot = kept
+            case _:
+                pass
+        return bool(self.snapshot) and not self._command
+
+
+def state_of_copy(ledger: Ledger) -> AgentState:
+    """What a copy begins with: nothing is open in it, and what was open here is closed with a result that says so.
+
+    Requests that wait in the queue are not taken along: the copy was not asked for them.
+    """
+    state = read_state(ledger.state.model_dump_json())
+    # They wait for results that will never come to the copy.
+    state.context.extend(ledger.context.deferred)
+    return state
+
+
+def spec_of_copy(ledger: Ledger, snapshot: str) -> AgentSpec:
+    """The settings of a copy: with files of its own where the first session had a git working tree, or kept its files.
+    `snapshot`: the files to begin with; empty = as they are when it begins.
+
+    A copy of a sandboxed session stays in that sandbox: elsewhere what was allowed there would run as the worker
+    does."""
+    wanted, root = ledger.spec.workspace, ledger.provided.workspace_root
+    if (
+        ledger.spec.seal is not None
+        or wanted is None
+        or not root
+        or not (wanted.snapshots or wanted.place == "worktree")
+    ):
+        return ledger.spec
+    own = wanted.model_copy(update={"place": "worktree", "root": root, "at": snapshot or FILES_NOW})
+    return ledger.spec.model_copy(update={"workspace": own})
+
+
+def told_of_its_files(state: AgentState, ledger: Ledger) -> AgentState:
+    """The state of a copy, whose model hears that the files of the first session are not in its own folder."""
+    workspace = ledger.spec.workspace
+    if workspace is not None and workspace.place == "worktree" and workspace.at:
+        state.context.append(hint_message(FILES_COPIED.format(root=workspace.root), SOURCE))
+    if ledger.provided.workspace_root and ledger.spec.workspace is None:
+        state.context.append(hint_message(FILES_STAY, SOURCE))
+    return state
+
+
+def told_of_its_work(state: AgentState, ledger: Ledger) -> AgentState:
+    """The state of a copy, whose model hears that nothing comes of what works in the first one."""
+    if work := _in_background(ledger):
+        state.context.append(hint_message(WORK_STAYS.format(work=work), SOURCE))
+    if hubs := ", ".join(sorted(repr(each.name) for each in ledger.hubs.values() if not each.left)):
+        state.context.append(hint_message(HUBS_STAY.format(hubs=hubs), SOURCE))
+    return state
+
+
+def work_of_copy(ledger: Ledger) -> str:
+    """What becomes of work in the background, for a person; empty where there was none."""
+    worked = "what worked in the background at that point stays with that session"
+    return f"{worked}: {work}" if (work := _in_background(ledger)) else ""
+
+
+def _in_background(ledger: Ledger) -> str:
+    agents = [child for child in ledger.children.values() if child.background and not child.outcome]
+    commands = [command for command in ledger.commands.values() if not command.fate]
+    named = (f"the sub-agent {child.agent!r} (id {child.call_id!r})" for child in agents)
+    return ", ".join((*named, *(f"the command {command.call_id!r}" for command in commands)))
+
+
+def files_of_copy(spec: AgentSpec, root: str) -> str:
+    """What becomes of the files of a session that is copied, for a person. `root`: where they are; empty: there are
+    none yet."""
+    if spec.workspace is not None and spec.workspace.place == "worktree" and spec.workspace.at:
+        how = "as they are when it begins" if spec.workspace.at == FILES_NOW else "as they were at that step"
+        return f"it has a folder of its own, with the files of {spec.workspace.root} {how}"
+    if spec.workspace is not None:
+        boxed = "in a sandbox too, " if spec.seal is not None else ""
+        files = "in the same files as the session that it is a copy of, as they are now"
+        return f"it works {boxed}{files}: {spec.workspace.root}"
+    if not root:
+        return "it has a folder of its own; the session that it is a copy of had none yet"
+    return f"it has a folder of its own, which is empty: files of the session that it is a copy of stay in {root}"

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, cast
 
 from pydantic import ValidationError
 
-from longhaul.agent.fold.ledger.agent_state import AgentState
+from longhaul.agent.fold.agent_state import AgentState
 from longhaul.agent.fold.synthetic_results import (
     cancelled_before_start,
     cancelled_outside,
@@ -17,9 +17,8 @@ from longhaul.agent.fold.synthetic_results import (
 from longhaul.agent.life.java_state import from_java, is_java
 from longhaul.agent.life.migrations import NewerRecord, NoRecord, upgraded
 from longhaul.agent.permission.foreign_rules import understood
-from longhaul.agent.plain.import_problem import ImportProblem, problems_of, unknown
-from longhaul.agent.values.conversation.messages import Msg, ToolCallBlock, ToolCallState, ToolResultBlock
-from longhaul.agent.values.conversation.wellformed import problem
+from longhaul.agent.plain.errors import ImportProblem, problems_of, unknown
+from longhaul.agent.values.conversation.messages import Msg, ToolCallBlock, ToolCallState, ToolResultBlock, problem
 
 MAX_BYTES = 16_000_000
 MAX_MESSAGES = 50_000

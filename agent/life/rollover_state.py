@@ -6,11 +6,10 @@ What was written down in segments is left out of it: the entries, and the messag
 
 from copy import deepcopy
 
-from longhaul.agent.entries.all_entries import Checkpointed, Restored, SessionOpened, StateReplaced
+from longhaul.agent.entries import Checkpointed, Restored, SessionOpened, StateReplaced
+from longhaul.agent.fold.agent_state import AgentState
 from longhaul.agent.fold.all_changes import apply
-from longhaul.agent.fold.ledger.agent_state import AgentState
-from longhaul.agent.fold.ledger.call_id_filter import forget
-from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.fold.ledger import Ledger, forget
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.record import Record
 from longhaul.agent.views.event_types import EventsSoFar

@@ -1,4 +1,6 @@
-"""The decision table of permission: from recorded facts and rules to allow, ask or deny.
+"""Picks the few command lines that run unasked although no sandbox can hold them to their proof.
+
+The decision table of permission: from recorded facts and rules to allow, ask or deny.
 
 It follows AgentScope's order and modes, with these differences, all of which fail closed:
 
@@ -17,28 +19,63 @@ It follows AgentScope's order and modes, with these differences, all of which fa
 - Rules about tools of MCP servers speak of their arguments (`server_rules`), and `mcp__NAME` of all tools of a server.
 - What would pass because it is proven harmless asks where no sandbox can hold it to that, in `explore` too: a proof may
   be wrong. A few lines that are too plain for that pass.
+
+Permission in plan mode: what is proven to change nothing runs, the plan file may be written, the rest is denied.
+
+Rules of this file: it only ever makes the engine's answer stricter, but for writes to the plan file, which are decided
+as an edit within the workspace is.
+
+Policies ask about more than the engine's table does: by the agent's confirmation policy, and by how risky a call was
+found.
+
+The stricter of the two wins, so nothing here can allow what the engine asks about or denies.
 """
 
+import re
 from enum import StrEnum
 from functools import cached_property
 
-from longhaul.agent.permission.command_chains import need_rules
-from longhaul.agent.permission.command_patterns import (
+from longhaul.agent.permission.call_facts import CallFacts, Confined, PathFact, commands_named
+from longhaul.agent.permission.rule_matching import (
+    PATH_RULES,
     allow_matches,
+    any_matches,
+    argument_allowed,
+    argument_matches,
     command_text,
     deny_matches,
     deny_matches_any,
+    is_by_argument,
     loose_commands,
+    need_rules,
+    path_matches,
+    rule_names,
+    rule_reached,
+    why_searched,
 )
-from longhaul.agent.permission.facts import CallFacts, Confined, PathFact, commands_named
-from longhaul.agent.permission.globs import any_matches, path_matches
-from longhaul.agent.permission.mcp_rules import argument_allowed, argument_matches, is_by_argument, rule_names
-from longhaul.agent.permission.path_rules import PATH_RULES, rule_reached, why_searched
-from longhaul.agent.permission.suggestions import suggest_rules
-from longhaul.agent.permission.without_sandbox import is_plain, is_unheld
+from longhaul.agent.permission.rulebook import suggest_rules
 from longhaul.agent.plain.values import Value
 from longhaul.agent.values.conversation.tools import ToolDescriptor
-from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule, cited
+from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule, Risk, cited
+from longhaul.agent.values.plans import IS_ON, PLAN_ENTER, PLAN_EXIT
+from longhaul.agent.values.spec.known_names import ANALYZERS
+
+_PLAIN = re.compile(
+    r"(?:pwd|date|whoami|id|hostname|uname|nproc|true|false)|(?:echo|ls)(?: [A-Za-z0-9_][A-Za-z0-9_.,/:@%+-]*)*",
+    re.ASCII,
+)
+"""Read off the raw text, so that no mistake in reading a shell counts: no options, quotes, patterns or operators."""
+
+
+def is_unheld(facts: CallFacts) -> bool:
+    """Whether its proof is all that there is."""
+    return facts.boundary == "none"
+
+
+def is_plain(raw_input: str) -> bool:
+    """Whether the call's JSON text is of a command that can do nothing else, however a shell reads it."""
+    return _PLAIN.fullmatch(command_text(raw_input).strip(" ")) is not None
+
 
 WRITING_TOOLS = frozenset({"Write", "Edit"})
 
@@ -121,7 +158,7 @@ def decide_call(
 
 
 def _column_of(mode: PermissionMode) -> PermissionMode:
-    # `agent.permission.plan_mode` decides in plan mode; who comes here with it all the same gets what is nearest.
+    # `agent.permission.decision_table` decides in plan mode; who comes here with it all the same gets what is nearest.
     return PermissionMode.EXPLORE if mode is PermissionMode.PLAN else mode
 
 
@@ -281,3 +318,106 @@ class _Case:
 
 
 _CONFINED: dict[Circumstance, Confined] = {Circumstance.READ_ONLY: "read", Circumstance.EDIT_INSIDE: "edit"}
+
+
+REFUSED = (
+    f"{IS_ON.lower()}: only calls run that are proven to change nothing and to read within the workspace, "
+    "and writes to the plan file"
+)
+NOBODY_ASKED = "the mode 'dont_ask' asks nobody, and a plan has to be approved by a person"
+
+
+def decide_planning(
+    tool: ToolDescriptor,
+    raw_input: str,
+    facts: CallFacts,
+    context: PermissionContext,
+    workspace_root: str,
+    plan_file: str,
+) -> PermissionDecision:
+    """Decide one call in plan mode. `plan_file`: absolute, or empty when none may be written."""
+    if _writes_only(plan_file, tool, facts):
+        editing = context.model_copy(update={"mode": PermissionMode.ACCEPT_EDITS})
+        return decide_call(tool, raw_input, facts, editing, workspace_root)
+    exploring = context.model_copy(update={"mode": PermissionMode.EXPLORE})
+    unruled = exploring.model_copy(update={"rules": ()})
+    if decide_call(tool, raw_input, facts, unruled, workspace_root).behavior is Behavior.DENY:
+        return PermissionDecision(behavior=Behavior.DENY, reason=REFUSED)
+    return decide_call(tool, raw_input, facts, exploring, workspace_root)
+
+
+def decide_plan_tool(tool: ToolDescriptor, mode: PermissionMode, decision: PermissionDecision) -> PermissionDecision:
+    """What the engine said, but that a plan is approved by a person in every mode and whatever rules allow."""
+    if not tool.inside or tool.name not in (PLAN_ENTER, PLAN_EXIT) or decision.behavior is Behavior.DENY:
+        return decision
+    if mode is PermissionMode.DONT_ASK:
+        return PermissionDecision(behavior=Behavior.DENY, reason=NOBODY_ASKED)
+    if tool.name == PLAN_EXIT:
+        return PermissionDecision(behavior=Behavior.ASK, reason="A plan has to be approved by a person")
+    return decision
+
+
+def _writes_only(plan_file: str, tool: ToolDescriptor, facts: CallFacts) -> bool:
+    return (
+        bool(plan_file)
+        and tool.name in WRITING_TOOLS
+        and [path.path for path in facts.paths] == [plan_file]
+        and not facts.safety
+        and not facts.not_understood
+        and not any(path.danger for path in facts.paths)
+    )
+
+
+RULES_ANALYZER, MODEL_ANALYZER = ANALYZERS
+_RANKS = {Risk.LOW: 0, Risk.MEDIUM: 1, Risk.HIGH: 2, Risk.UNKNOWN: 3}
+
+
+def worse(one: Risk, other: Risk) -> Risk:
+    """Of two findings the one that lets less run."""
+    return max(one, other, key=lambda risk: _RANKS[risk])
+
+
+def analyzers_of(context: PermissionContext) -> tuple[str, ...]:
+    """Which ones look at a call; a policy by risk needs one."""
+    if context.analyzers or context.confirm.policy != "risky":
+        return context.analyzers
+    return (RULES_ANALYZER,)
+
+
+def stricter(decision: PermissionDecision, context: PermissionContext, facts: CallFacts) -> PermissionDecision:
+    """The engine's decision, or an ask in the place of its allow."""
+    why = _why_ask(context, facts) if decision.behavior is Behavior.ALLOW else ""
+    if not why:
+        return decision
+    if context.mode is PermissionMode.DONT_ASK:
+        why = f"{why}; the mode {context.mode.value!r} does not ask, so it is denied"
+        return PermissionDecision(behavior=Behavior.DENY, reason=why, safety=True)
+    return PermissionDecision(behavior=Behavior.ASK, reason=why, safety=True)
+
+
+def risk_of(context: PermissionContext, facts: CallFacts) -> Risk | None:
+    """What the agent's analyzers found; unknown where they should have looked and have not. None: nobody is to look."""
+    if facts.risk:
+        return Risk(facts.risk)
+    return Risk.UNKNOWN if analyzers_of(context) else None
+
+
+def warning_of(context: PermissionContext, facts: CallFacts) -> str:
+    """What people are told of a call that runs all the same; empty for most."""
+    if not analyzers_of(context) or facts.risk in ("", Risk.LOW):
+        return ""
+    return facts.risk_reason or f"it was found to be of {facts.risk} risk"
+
+
+def _why_ask(context: PermissionContext, facts: CallFacts) -> str:
+    if context.confirm.policy == "always":
+        return "Each call of this agent is confirmed by a person"
+    # Nobody has looked: as bad as an analyzer that failed.
+    risk = risk_of(context, facts) if analyzers_of(context) else None
+    if risk is None:
+        return ""
+    threshold = context.confirm.threshold if context.confirm.policy == "risky" else Risk.HIGH
+    if _RANKS[risk] < _RANKS[threshold]:
+        return ""
+    reason = facts.risk_reason if facts.risk else "no analyzer has looked at it"
+    return f"Its risk was found to be {risk.value}: {reason}"

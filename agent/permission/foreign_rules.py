@@ -7,7 +7,7 @@ contents are matched otherwise than ours. OpenHands and others have policies und
 
 from typing import Any, cast
 
-from longhaul.agent.plain.import_problem import ImportProblems
+from longhaul.agent.plain.errors import ImportProblems
 from longhaul.agent.values.permission import PermissionContext, PermissionRule
 
 KINDS = ("deny", "ask", "allow")

@@ -9,12 +9,11 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from longhaul.agent.permission.facts import Boundary, CallFacts, PathFact, SubCommand
-from longhaul.agent.plain.gist import parsed
-from longhaul.agent.plain.lookalikes import CLOSE, OPEN, told_apart
+from longhaul.agent.permission.call_facts import Boundary, CallFacts, PathFact, SubCommand
+from longhaul.agent.plain.text import CLOSE, OPEN, parsed, told_apart
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.values.conversation.tools import EFFECT_WORDS, Effect
-from longhaul.agent.values.plan import PLAN_ENTER, PLAN_EXIT
+from longhaul.agent.values.plans import PLAN_ENTER, PLAN_EXIT
 
 PART_CHARS = 4_000
 PART_LINES = 60

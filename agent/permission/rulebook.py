@@ -1,9 +1,243 @@
-"""Rules over time: which of them count at a moment, how one is named, added and revoked, and how many there may be."""
+"""Says who may let calls run in advance: an approver by the agent's setting `grantable`, a user by rules of their
+own.
 
-from longhaul.agent.permission.rule_checks import BadRule, check_rules
-from longhaul.agent.plain.canonical import digest_of
-from longhaul.agent.plain.times import iso
+Rules that an approver may accept along with a call: narrow ones, or none.
+
+Refuses a rule that can't mean what its author means, where it comes in and with a sentence.
+
+A rule that is there already is never checked again: what can't match anything allows nothing.
+
+Rules over time: which of them count at a moment, how one is named, added and revoked, and how many there may be.
+"""
+
+import re
+from collections.abc import Collection, Iterable
+
+from longhaul.agent.permission.call_facts import INTERPRETERS, CallFacts, PathFact
+from longhaul.agent.permission.rule_matching import (
+    PREFIX_ENDING,
+    is_by_argument,
+    need_rules,
+    path_matches,
+    rule_words,
+    written,
+    wrong_pattern,
+)
+from longhaul.agent.plain.errors import BadInput
+from longhaul.agent.plain.measures import iso
+from longhaul.agent.plain.text import names
+from longhaul.agent.plain.values import digest_of
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule, Scope
+from longhaul.agent.values.spec.known_names import FILE_TOOLS, misspelt_rule
+
+_SPELT = re.compile(r"(?P<tool>[A-Za-z_][A-Za-z0-9_-]*)(?:\((?P<content>.*)\))?", re.DOTALL)
+
+
+def may_grant(rule: PermissionRule, grantable: tuple[str, ...], workspace_root: str) -> bool:
+    """Whether an allow rule is one of `grantable`, or narrower: `Bash(git:*)` grants `Bash(git add:*)` too."""
+    return rule.behavior is Behavior.ALLOW and any(_covers(pattern, rule, workspace_root) for pattern in grantable)
+
+
+def may_come_from_a_store(rule: PermissionRule, context: PermissionContext) -> bool:
+    """Whether a user's rule counts. The state store is open to whoever writes to it: an allow rule from there is
+    nobody's signature, and no more than one person's word."""
+    return rule.behavior is not Behavior.ALLOW or (
+        context.approvals != "signed" and context.approvers(rule.tool_name) == 1
+    )
+
+
+def _covers(pattern: str, rule: PermissionRule, workspace_root: str) -> bool:
+    spelt = _SPELT.fullmatch(pattern)
+    if spelt is None or spelt["tool"] != rule.tool_name:
+        return False
+    wide, narrow = spelt["content"] or "", rule.rule_content or ""
+    if not wide or wide == narrow:
+        return True
+    if not narrow:
+        return False
+    return _command_covers(wide, narrow) if rule.tool_name == "Bash" else _path_covers(wide, narrow, workspace_root)
+
+
+def _command_covers(wide: str, narrow: str) -> bool:
+    words, is_prefix = rule_words(wide)
+    others, _ = rule_words(narrow)
+    return is_prefix and bool(others) and others[: len(words)] == words
+
+
+def _path_covers(wide: str, narrow: str, workspace_root: str) -> bool:
+    """One path, or a folder with all below it, that the wider pattern matches whatever stands in the place of `**`."""
+    exact = narrow.removesuffix("/**")
+    if not exact.startswith("/") or any(char in exact for char in "*?[") or ".." in exact.split("/"):
+        return False
+    if exact != narrow and not wide.endswith("/**"):
+        return False
+    return path_matches(wide, exact if exact == narrow else f"{exact}/x", workspace_root)
+
+
+MAX_SUGGESTIONS = 5
+MAX_COMMAND_CHARACTERS = 200
+
+
+_RUN_ANYTHING = INTERPRETERS | names(
+    "awk gawk mawk env xargs sudo doas su eval source . exec ssh busybox find parallel watch strace ltrace nohup"
+    " setsid npx"
+    " bunx script flock chroot unshare systemd-run make-jail gdb expect vim vi ed emacs trap alias"
+)
+
+
+def suggest_rules(tool: ToolDescriptor, facts: CallFacts, workspace_root: str) -> tuple[PermissionRule, ...]:
+    """At most five allow rules that together let this call pass; none when it is dangerous or not understood."""
+    if facts.not_understood or facts.safety or any(path.danger for path in facts.paths):
+        return ()
+    if tool.name == "Bash":
+        contents = _for_commands(facts)
+    elif tool.name in FILE_TOOLS:
+        contents = [_for_path(path, workspace_root) for path in facts.paths]
+    else:
+        return (_rule(tool.name, None),)
+    return tuple(_rule(tool.name, content) for content in dict.fromkeys(contents))[:MAX_SUGGESTIONS]
+
+
+def _rule(tool_name: str, content: str | None) -> PermissionRule:
+    return PermissionRule(tool_name=tool_name, rule_content=content, source="suggested")
+
+
+def _for_commands(facts: CallFacts) -> list[str]:
+    """One rule per sub-command that needs one; nothing at all when one of them can't have a narrow rule."""
+    reads_are_open = all(path.inside for path in facts.paths if path.access == "read")
+    found = [_for_command(words) for words in need_rules(facts.commands, reads_are_open=reads_are_open)]
+    narrow = [content for content in found if content]
+    return narrow if len(narrow) == len(found) and len(set(narrow)) <= MAX_SUGGESTIONS else []
+
+
+def _for_command(words: tuple[str, ...]) -> str:
+    program = next((word for word in words if "=" not in word), words[0]).rsplit("/", 1)[-1]
+    if program in _RUN_ANYTHING or program.startswith("python") or _runs_a_script_of_another(words):
+        return ""
+    # Never a prefix: `git fetch --upload-pack=…` or `make test --eval=…` would run anything under it.
+    exact = written(words)
+    return exact if len(exact) <= MAX_COMMAND_CHARACTERS else ""
+
+
+def _runs_a_script_of_another(words: tuple[str, ...]) -> bool:
+    return words[:2] in (("uv", "run"), ("poetry", "run"), ("npm", "exec"), ("bundle", "exec"), ("docker", "run"))
+
+
+def _for_path(fact: PathFact, workspace_root: str) -> str:
+    """The folder and all below when it lies within the workspace, else the one file."""
+    root = workspace_root.rstrip("/")
+    folder = fact.path.rpartition("/")[0]
+    is_below = fact.inside and (folder == root or folder.startswith(root + "/"))
+    return f"{folder}/**" if is_below and "*" not in folder and "?" not in folder else fact.path
+
+
+MAX_PATTERN_CHARS = 1_000
+MAX_REASON_CHARS = 2_000
+MAX_NAME_CHARS = 200
+_TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_OPERATORS = {";": ";", "&": "&", "|": "|", "`": "`", "(": "(", ")": ")", "<": "<"}
+
+
+class BadRule(BadInput, ValueError):
+    """A rule that can't be taken; the sentence says what to write."""
+
+
+def check_rules(rules: Iterable[PermissionRule]) -> None:
+    """Raises BadRule for the first one that can't mean what it should."""
+    for rule in rules:
+        check_rule(rule)
+
+
+def check_tools_of(rules: Iterable[PermissionRule], tools: Collection[str] = ()) -> None:
+    """Raises BadRule for the first one whose tool is none of these, nor of our own, but nearly one."""
+    if why := misspelt_rule((rule.tool_name for rule in rules), tools):
+        raise BadRule(why)
+
+
+def check_rule(rule: PermissionRule) -> None:
+    name, content = rule.tool_name, rule.rule_content
+    if not name:
+        raise BadRule("rules: a rule needs a tool_name")
+    if not _TOOL_NAME.fullmatch(name) or len(name) > MAX_NAME_CHARS:
+        raise BadRule(
+            f"rules: tool_name {name[:80]!r} is no tool's name; name one tool as in 'Bash', without a pattern"
+        )
+    if len(rule.reason) > MAX_REASON_CHARS:
+        raise BadRule(f"rules: a reason has at most {MAX_REASON_CHARS} characters, and this one has {len(rule.reason)}")
+    for what, text in (("id", rule.id), ("source", rule.source), ("author", rule.author)):
+        if len(text) > MAX_NAME_CHARS or not (text.isprintable() or not text):
+            raise BadRule(
+                f"rules: {what} {text[:80]!r} has to be one printable line of at most {MAX_NAME_CHARS} characters"
+            )
+    if content is None or content == "":
+        return
+    if len(content) > MAX_PATTERN_CHARS:
+        raise BadRule(
+            f"rules: a pattern has at most {MAX_PATTERN_CHARS} characters, and {content[:40]!r}… has {len(content)}"
+        )
+    if is_by_argument(name):
+        wrong = wrong_pattern(content)
+    else:
+        wrong = _wrong_command(content) if name == "Bash" else _wrong_path(content, rule.behavior)
+    if wrong:
+        raise BadRule(f"rules: {name}({content[:200]}): {wrong}")
+
+
+def _wrong_command(content: str) -> str:
+    text = content.strip().removesuffix(PREFIX_ENDING)
+    if not text:
+        return "" if content.strip() else "an empty pattern matches nothing; leave rule_content out for every call"
+    if not text.isprintable():
+        return "a command is one line without control characters"
+    unquoted = _unquoted(text)
+    if unquoted is None:
+        return "a quote is not closed; quote as for a shell"
+    if found := next((char for char in unquoted if char in _OPERATORS), ""):
+        return f"{found!r} joins commands, and a rule is for one command: write a rule for each, or quote it"
+    if "$" in unquoted:
+        return "'$' is never expanded in a rule; write the command as it runs, or quote it"
+    if "*" in unquoted:
+        return "'*' has no meaning in a command; end it with ':*' for whatever follows, as in 'git add:*', or quote it"
+    if ">" in unquoted.lstrip()[1:]:
+        return "a redirection is a rule of its own, as in '> /proj/log'"
+    return "" if rule_words(content)[0] else "it names no command; write one as in 'git add:*'"
+
+
+def _unquoted(text: str) -> str | None:
+    """What stands outside quotes and is not escaped; None when a quote is not closed."""
+    kept: list[str] = []
+    quote = ""
+    characters = iter(text)
+    for char in characters:
+        if char == "\\" and quote != "'":
+            if next(characters, None) is None:
+                return None
+        elif quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+        else:
+            kept.append(char)
+    return None if quote else "".join(kept)
+
+
+def _wrong_path(content: str, behavior: Behavior) -> str:
+    if not content.strip():
+        return "an empty pattern matches nothing; leave rule_content out for every call"
+    if not content.isprintable():
+        return "a path is one line without control characters"
+    if content.startswith("~"):
+        if not content.startswith("~/"):
+            return "'~' stands for any home and is followed by '/', as in '~/.ssh/**'"
+        if behavior is Behavior.ALLOW:
+            return "'~' is for deny and ask rules, where it means any home; write the absolute path to allow"
+    if bad := next((part for part in content.split("/") if "**" in part and part != "**"), ""):
+        return f"'**' is a part of its own between slashes, as in '{bad.replace('**', '**/*', 1)}'"
+    if content.startswith("\\") or re.match(r"[A-Za-z]:\\", content):
+        return "a path is written with '/', as in '/proj/src/**'"
+    return ""
+
 
 MAX_RULES = 200
 """Of a session, and of a user. Each call is held against all of them."""

@@ -1,11 +1,19 @@
-"""The two kinds of pydantic value that every record is made of, and how they stay small."""
+"""The two kinds of pydantic value that every record is made of, and how they stay small.
 
+One spelling of a value, so that equal values have equal digests on every machine and in every release.
+
+Code that is named in settings: an object of it may stand where its name is wanted.
+"""
+
+import base64
+import hashlib
 from collections.abc import Mapping, Sequence
 from functools import partial
+from json import JSONEncoder
 from operator import eq
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, Self, TypeVar, cast, overload
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 T = TypeVar("T")
 G = TypeVar("G")
@@ -84,3 +92,51 @@ def sparse(default: Any, **limits: Any) -> Any:
         # pydantic would copy an empty one deeply, in Python, for every value that is made.
         return Field(default_factory=dict, **limits, exclude_if=silent)
     return Field(default=default, **limits, exclude_if=silent)
+
+
+_JSON = JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+"""Made once: several digests are taken in every step."""
+
+
+def canonical_json(value: Any) -> bytes:
+    """JSON with sorted keys, no spaces and ASCII escapes; lone surrogates survive, NaN raises ValueError."""
+    return _JSON.encode(value).encode("ascii")
+
+
+def digest_of(value: Any) -> str:
+    """sha-256 of the canonical JSON, as `_short` spells it."""
+    return _short(canonical_json(value))
+
+
+def chain_digest(before: str, message: str) -> str:
+    """Digest of a context that ends with `message`, given the digest of the context before it ("" = empty)."""
+    return _short(f"{before}+{message}".encode("ascii"))
+
+
+def _short(data: bytes) -> str:
+    """All 256 bits in 43 characters: several digests cross the history with every step."""
+    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode("ascii").rstrip("=")
+
+
+class CodeWithName(Protocol):
+    """A tool, a middleware, a skill loader: whatever workers have under its name."""
+
+    @property
+    def name(self) -> str: ...
+
+
+def name_of(thing: object) -> object:
+    """The name under which workers have it: its own, or that of its class where it has none. What is no such object
+    comes back as it is, for whoever checks names to refuse."""
+    if isinstance(thing, str) or not isinstance(name := getattr(thing, "name", None), str):
+        return thing
+    kind = thing if isinstance(thing, type) else type(thing)
+    return name or kind.__name__
+
+
+def _names_of(given: Any) -> Any:
+    return [name_of(each) for each in cast(Sequence[object], given)] if isinstance(given, list | tuple) else given
+
+
+NAMES = BeforeValidator(_names_of)
+Names = Annotated[tuple[str, ...], NAMES]

@@ -1,18 +1,110 @@
-"""Sums of a budget: the limits of a session, its spending, and reservations for calls under way.
+"""Sums of what model calls take, by session and by model, and the keys under which a session puts some aside for its
+sub-agents.
+
+The price of the tokens of one model.
+
+Sums of a budget: the limits of a session, its spending, and reservations for calls under way.
 
 Money is counted in billionths of a dollar, so that it adds up to the cent in whatever order. `Spending` knows of no
 session: each reservation has a key, so that one sum can hold those of several.
 """
 
 from collections.abc import Iterator
+from datetime import date
 from typing import Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from longhaul.agent.plain.values import OpenValue, Value, sparse
-from longhaul.agent.values.amount import NANOS, NOTHING, Amount
 from longhaul.agent.values.conversation.messages import Usage
-from longhaul.agent.values.price import MILLION, Price
+
+NANOS = 1_000_000_000
+GIVEN_BACK = "given back"
+"""Of what a sub-agent had left when its task ended: whoever started it may spend it now."""
+
+
+def child_key(call_id: str) -> str:
+    """Of what is put aside for the sub-agent of that call."""
+    return f"sub-agent {call_id}"
+
+
+class Amount(OpenValue):
+    """What model calls take."""
+
+    tokens: int = sparse(0, ge=0)
+    nanos: int = sparse(0, ge=0)
+    """Billionths of a dollar; 0 where nobody asks what it costs."""
+    calls: int = sparse(0, ge=0)
+    steps: int = sparse(0, ge=0)
+    """Of sub-agents; a session's own are in its `Account`."""
+
+    def __add__(self, other: "Amount") -> "Amount":
+        return Amount(
+            tokens=self.tokens + other.tokens,
+            nanos=self.nanos + other.nanos,
+            calls=self.calls + other.calls,
+            steps=self.steps + other.steps,
+        )
+
+    def times(self, number: int) -> "Amount":
+        return Amount(
+            tokens=self.tokens * number,
+            nanos=self.nanos * number,
+            calls=self.calls * number,
+            steps=self.steps * number,
+        )
+
+    def of(self, name: Literal["tokens", "cost", "calls", "steps"]) -> float:
+        return {"tokens": self.tokens, "cost": self.nanos / NANOS, "calls": self.calls, "steps": self.steps}[name]
+
+
+NOTHING = Amount()
+
+
+class ModelSpent(OpenValue):
+    """Of all its calls whose end was heard of; or of those that were lost, as estimated."""
+
+    calls: int = 0
+    usage: Usage = Usage()
+    nanos: int = sparse(0)
+    """Billionths of a dollar; 0 where nobody knows its price, or the session has no budget."""
+
+
+NOTHING_SPENT = ModelSpent()
+
+
+def bounded(amount: Amount) -> Amount:
+    """One that somebody else tells. Raises ValueError where it has more digits than a budget can count with."""
+    for name in ("tokens", "nanos", "calls", "steps"):
+        if getattr(amount, name) > 10**18:
+            raise ValueError(f"{name}: more than 10^18")
+    return amount
+
+
+MILLION = 1_000_000
+
+
+class Price(Value):
+    """Of a million tokens, in whatever money the operator counts; dollars where agents have budgets of money."""
+
+    input: float = Field(ge=0, le=10**12)
+    output: float = Field(ge=0, le=10**12)
+    cached: float | None = Field(default=None, ge=0, le=10**12)
+    """Of input that was read from the provider's cache; None: as other input."""
+    cache_write: float | None = Field(default=None, ge=0, le=10**12)
+    as_of: date | None = sparse(None)
+    """When somebody has last looked them up, as 2026-11-23; and where."""
+    source: str = sparse("", max_length=500)
+
+    def of(self, usage: Usage) -> float:
+        """Input tokens are given with those that were cached or are written to the cache."""
+        cached, written = usage.cache_input_tokens, usage.cache_creation_input_tokens
+        plain = max(usage.input_tokens - cached - written, 0)
+        total = plain * self.input + usage.output_tokens * self.output
+        total += cached * (self.input if self.cached is None else self.cached)
+        total += written * (self.input if self.cache_write is None else self.cache_write)
+        return total / MILLION
+
 
 MOST = 10**15
 

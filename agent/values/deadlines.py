@@ -1,11 +1,14 @@
-"""A deadline says how long a call may wait for a person or an outside system, as a user sets it."""
+"""A deadline says how long a call may wait for a person or an outside system, as a user sets it.
+
+A sleep is what a call waits for that nobody answers: a moment, or an event that somebody outside tells of.
+"""
 
 import re
 from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from longhaul.agent.plain.values import Given, Value, sparse
+from longhaul.agent.plain.values import Given, OpenValue, Value, sparse
 
 LONGEST_SECONDS = 315_360_000.0
 """Ten years."""
@@ -107,3 +110,30 @@ def _of_risk(deadlines: Deadlines, risk: RiskFound | None) -> Deadline | None:
     if risk is None:
         return None
     return deadlines.by_risk.get(risk) or (deadlines.by_risk.get("high") if risk == "unknown" else None)
+
+
+WAKE = "wake"
+"""The event that ends a `sleep` before its time."""
+LONGEST_SLEEP_SECONDS = 366 * 86_400.0
+MOST_EVENT_CHARS = 200
+MOST_PAYLOAD_CHARS = 10_000
+KEPT_WAKE_UPS = 50
+"""Notifications that came before anybody waited for them: each is carried along until somebody does."""
+
+Over = Literal["", "time", "event", "message"]
+
+
+class Sleep(OpenValue):
+    """Part of the call that sleeps."""
+
+    until: int
+    """Milliseconds since 1970."""
+    event: str
+    """What ends it sooner."""
+    over: Over = sparse("")
+    """Why it has ended; the model is told when the session goes on."""
+    payload: str = sparse("")
+    """What came with the event, from outside."""
+    came_at: int = sparse(0)
+    """When the event was told of, in milliseconds since 1970."""
+    by: str = sparse("")

@@ -10,8 +10,8 @@ import re
 from pydantic import Field
 
 from longhaul.agent.plain.values import OpenValue, sparse
-from longhaul.agent.values.conversation.hints import hint_message
 from longhaul.agent.values.conversation.messages import DataBlock, Msg, TextBlock, UserMsg
+from longhaul.agent.values.conversation.prompt import hint_message
 
 HUB_SAYS = "hub_says"
 """The letter with which a hub tells a member's session what was said, and whether it is in."""

@@ -1,4 +1,9 @@
-"""Permission rules and the context they live in."""
+"""A decision, once it is made, is kept with who, when, why, and what they had before them.
+
+Permission rules and the context they live in.
+
+Says how long it counts what was found out about a call before it runs: what it reads, writes and reaches.
+"""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -6,11 +11,59 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from longhaul.agent.plain.times import moment
+from longhaul.agent.plain.measures import moment
 from longhaul.agent.plain.values import Given, Many, OpenValue, Value, sparse, stated
-from longhaul.agent.values.approvals import ToolApproval
 from longhaul.agent.values.deadlines import Deadlines
 from longhaul.agent.values.spec.known_names import AnalyzerName, FullModelName
+
+KEPT_DECISIONS = 200
+"""The newest ones stay in the state; all of them stand in the entries."""
+
+
+class Approval(OpenValue):
+    """One person's yes to a call as it stands, for calls that take more than one."""
+
+    approver: str
+    key: str = sparse("")
+    """Id of the key that the decision was signed with."""
+
+
+class DecisionMade(OpenValue):
+    """A person's word on one call, for the record."""
+
+    call_id: str
+    tool: str
+    decision: str
+    """`allow`, or `deny`."""
+    approver: str = sparse("")
+    """Empty: nobody said who they are."""
+    at: str
+    """ISO 8601 in UTC."""
+    reason: str = sparse("")
+    digest: str = sparse("")
+    """Of what was seen (`PendingCall.digest`); empty: the decision did not say."""
+    edited: bool = sparse(False)
+    """The approver changed the arguments."""
+    rules: tuple[str, ...] = sparse(())
+    """Taken along, as `Bash(git add:*)`."""
+    key: str = sparse("")
+    """Id of the key that it was signed with; empty: it was not signed."""
+    counts: str = sparse("")
+    """`1 of 2` for an approval that another one has to follow."""
+
+
+def with_one_more(approvals: tuple[Approval, ...], approver: str, key: str) -> tuple[Approval, ...]:
+    """The approvals with this one, or the same object again: the same person, or the same key, counts once."""
+    if any(one.approver == approver or (key and one.key == key) for one in approvals):
+        return approvals
+    return (*approvals, Approval(approver=approver, key=key))
+
+
+class ToolApproval(Value):
+    """How calls of one tool are approved: `[permission.tools.NAME]` in an agent file."""
+
+    approvers: int = Field(default=1, ge=1, le=5)
+    """Different people who have to say yes to the same call."""
 
 
 class Behavior(StrEnum):
@@ -30,7 +83,7 @@ class PermissionMode(StrEnum):
     BYPASS = "bypass"
     DONT_ASK = "dont_ask"
     PLAN = "plan"
-    """Asked for like a mode, but it stands above one: `agent.values.plan`."""
+    """Asked for like a mode, but it stands above one: `agent.values.plans`."""
 
 
 ModeName = Literal["default", "accept_edits", "explore", "bypass", "dont_ask", "plan"]
@@ -158,3 +211,12 @@ class PermissionContext(OpenValue):
     def approvers(self, tool: str) -> int:
         """How many different people have to say yes to a call of this tool."""
         return self.tools[tool].approvers if tool in self.tools else 1
+
+
+FACTS_LAST_MS = 60_000
+"""Findings older than this are made again before an approved call runs: files change while people think."""
+
+
+def is_too_old(found_at: int, at: int) -> bool:
+    """Both in milliseconds since 1970: the world may have changed, and is to be looked at again."""
+    return at - found_at > FACTS_LAST_MS

@@ -9,8 +9,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from longhaul.agent.plain.canonical import digest_of
-from longhaul.agent.plain.values import Many, OpenValue, Value, sparse
+from longhaul.agent.plain.values import Many, OpenValue, Value, digest_of, sparse
 from longhaul.agent.values.conversation.messages import (
     DataBlock,
     ErrorInfo,

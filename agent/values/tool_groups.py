@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import Field
 
-from longhaul.agent.plain.code_names import CodeWithName, Names
-from longhaul.agent.plain.values import Given, Value, sparse
+from longhaul.agent.plain.values import CodeWithName, Given, Names, Value, sparse
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 
 RESET = "reset_equipped_tools"

@@ -1,32 +1,339 @@
-"""Durable events: what a client is told, as a pure function of the recorded entries.
+"""Blocks of recorded messages as the events that tell of them.
+
+Events that the seed has no type for: they are CUSTOM, and their name says what happened.
+
+Durable events: what a client is told, as a pure function of the recorded entries.
 
 The types are the seed's (agentscope/event). `seq` counts from 1 without gaps; the same log gives the same
 events with the same numbers, on any worker and after any roll-over.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, assert_never
 
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.fold.ledger.agent_state import AgentState
-from longhaul.agent.fold.ledger.approval_digest import asked
-from longhaul.agent.fold.parallel_calls import too_many
+from longhaul.agent import entries as e
+from longhaul.agent.entries import Repair
+from longhaul.agent.fold.agent_state import AgentState
+from longhaul.agent.fold.all_changes import too_many
+from longhaul.agent.fold.approval_digest import asked
+from longhaul.agent.fold.context_state import refusal
 from longhaul.agent.fold.synthetic_results import denied_by_permission, denied_by_person, expired, not_a_call
-from longhaul.agent.plain.times import iso
-from longhaul.agent.values.conversation.hints import cut_short, hint_message
+from longhaul.agent.plain.measures import iso
 from longhaul.agent.values.conversation.messages import (
+    BROKEN_OFF,
+    REFUSALS,
+    Base64Source,
+    ContentBlock,
+    DataBlock,
     FinishedReason,
+    HintBlock,
+    Msg,
+    StopReason,
     TextBlock,
+    ThinkingBlock,
     ToolCallBlock,
     ToolCallState,
     ToolResultBlock,
     ToolResultState,
+    ends_as,
+    in_words,
 )
-from longhaul.agent.values.conversation.server_questions import in_words
-from longhaul.agent.values.conversation.stop_reasons import REFUSALS, ends_as
-from longhaul.agent.views import block_events
-from longhaul.agent.views.custom_events import adjusted, changes, custom, customs, prepared, repaired, stopped
+from longhaul.agent.values.conversation.prompt import cut_short, hint_message
+from longhaul.agent.values.permission import PermissionMode
+from longhaul.agent.values.plans import PlanChange
 from longhaul.agent.views.event_types import AgentEvent, EventsSoFar, EventType
+
+
+def of(block: ContentBlock, block_id: str) -> Iterator[AgentEvent]:
+    """Of what a model has said."""
+    match block:
+        case TextBlock():
+            yield AgentEvent(type="TEXT_BLOCK_START", block_id=block_id)
+            yield AgentEvent(type="TEXT_BLOCK_DELTA", block_id=block_id, delta=block.text)
+            yield AgentEvent(type="TEXT_BLOCK_END", block_id=block_id, metadata=block.extras)
+        case ThinkingBlock():
+            yield AgentEvent(type="THINKING_BLOCK_START", block_id=block_id)
+            yield AgentEvent(type="THINKING_BLOCK_DELTA", block_id=block_id, delta=block.thinking)
+            yield AgentEvent(type="THINKING_BLOCK_END", block_id=block_id, metadata=block.model_extra or {})
+        case DataBlock():
+            yield AgentEvent(type="DATA_BLOCK_START", block_id=block_id, media_type=block.source.media_type)
+            yield AgentEvent(type="DATA_BLOCK_DELTA", block_id=block_id, **_data(block))
+            yield AgentEvent(type="DATA_BLOCK_END", block_id=block_id)
+        case ToolCallBlock():
+            yield AgentEvent(type="TOOL_CALL_START", tool_call_id=block.id, tool_call_name=block.name)
+            yield AgentEvent(type="TOOL_CALL_DELTA", tool_call_id=block.id, delta=block.input)
+            yield AgentEvent(type="TOOL_CALL_END", tool_call_id=block.id, metadata=block.extras)
+        case HintBlock():
+            yield _hint(block, block_id)
+        case ToolResultBlock():
+            yield from of_result(block)
+        case _ as never:
+            assert_never(never)
+
+
+def of_result(result: ToolResultBlock, told: int = 0) -> Iterator[AgentEvent]:
+    """`told`: characters of its text that came before in pieces. Parts of a result that is not one text have ids."""
+    if isinstance(result.output, str):
+        yield AgentEvent(type="TOOL_RESULT_TEXT_DELTA", tool_call_id=result.id, delta=result.output[told:])
+    else:
+        for index, part in enumerate(result.output):
+            about: dict[str, Any] = {"tool_call_id": result.id, "block_id": f"{result.id}.{index}"}
+            if isinstance(part, TextBlock):
+                # The pieces are the beginning of the first part.
+                yield AgentEvent(type="TOOL_RESULT_TEXT_DELTA", **about, delta=part.text[told:])
+                told = 0
+            else:
+                yield AgentEvent(type="TOOL_RESULT_DATA_DELTA", **about, **_data(part))
+    yield AgentEvent(
+        type="TOOL_RESULT_END",
+        tool_call_id=result.id,
+        tool_call_name=result.name,
+        state=result.state,
+        metadata=result.metadata,
+    )
+
+
+def of_hints(messages: Iterable[Msg], seq: int) -> Iterator[AgentEvent]:
+    """Of what the entry with this number tells the model, and nobody has said."""
+    hints = (block for message in messages for block in message.content if isinstance(block, HintBlock))
+    for index, block in enumerate(hints):
+        yield _hint(block, f"{seq}.hint{index}")
+
+
+def _hint(block: HintBlock, block_id: str) -> AgentEvent:
+    return AgentEvent(type="HINT_BLOCK", block_id=block_id, hint=block.hint, source=block.source)
+
+
+def _data(block: DataBlock) -> dict[str, Any]:
+    source = block.source
+    where = {"data": source.data} if isinstance(source, Base64Source) else {"url": source.url}
+    return {"media_type": source.media_type, "name": block.name or "", **where}
+
+
+def custom(entry: e.AnyEntry) -> AgentEvent | None:  # noqa: C901, PLR0911, PLR0912  one per kind of event
+    """The event of an entry, or None for one that nobody outside is told of."""
+    match entry:
+        case e.ModelFailed():
+            return AgentEvent(type="CUSTOM", name="model_failed", model_name=entry.model, error=entry.error)
+        case e.CallUnsettled():
+            value = {"reason": entry.reason} | ({} if entry.input is None else {"input": entry.input})
+            return AgentEvent(type="CUSTOM", name="call_unsettled", tool_call_id=entry.call_id, value=value)
+        case e.DoubtProbed() | e.DoubtSettled():
+            return _of_doubt(entry)
+        case e.ContextCompressed():
+            return AgentEvent(type="CUSTOM", name="context_compressed", value=_told(entry))
+        case e.NotCompressed():
+            return AgentEvent(type="CUSTOM", name="compression_failed", error=entry.error)
+        case e.StateReplaced():
+            return AgentEvent(type="CUSTOM", name="state_replaced", value={"by": entry.by, "why": entry.why})
+        case e.RulesChanged():
+            return AgentEvent(type="CUSTOM", name="rules_changed", value=_ruled(entry))
+        case e.Configured() if entry.mode is PermissionMode.PLAN:
+            return AgentEvent(type="CUSTOM", name="plan_mode_changed", value={"active": True, "by": entry.by})
+        case e.Restored() if entry.source != "nothing":
+            return AgentEvent(type="CUSTOM", name="restored", value={"note": entry.note, "hold": entry.hold})
+        case e.Joined():
+            return _of_joined(entry)
+        case e.PauseBegun() | e.PauseEnded() | e.StepAsked() | e.StepBegun():
+            return _of_pause(entry)
+        case e.SleepBegun() | e.WakeUpCame():
+            return _of_sleep(entry)
+        case e.BudgetExhausted() | e.BudgetChanged():
+            return _of_budget(entry)
+        case e.WorkerLeft() | e.WorkerLacks() | e.HostBack():
+            return _of_worker(entry)
+        case e.ChildStarted() | e.ChildEnded():
+            return _of_child(entry)
+        case e.CommandBegun() | e.CommandEnded() | e.StopAsked():
+            return _of_command(entry)
+        case e.InterruptHandled() | e.MemoryRecorded():
+            return _of_end(entry)
+        case e.Reminded() if entry.stuck:
+            return AgentEvent(type="CUSTOM", name="stuck_warning", value={"pattern": entry.stuck})
+        case _:
+            return None
+
+
+def customs(entry: e.AnyEntry) -> Iterator[AgentEvent]:
+    """All that an entry tells which has no events but these."""
+    if isinstance(entry, e.Configured):
+        yield from _unbound(entry)
+    if isinstance(entry, e.ContextCompressed):
+        yield from adjusted(entry)
+    yield from filter(None, (custom(entry),))
+
+
+def adjusted(entry: e.ModelSaid | e.ContextCompressed | e.CallsExamined) -> Iterator[AgentEvent]:
+    """What the model's API could not express."""
+    if entry.adjusted:
+        value = {"adjusted": list(entry.adjusted)}
+        yield AgentEvent(type="CUSTOM", name="request_adjusted", model_name=entry.model, value=value)
+
+
+def prepared(entry: e.Prepared) -> Iterator[AgentEvent]:
+    yield from _unbound(entry)
+    yield from of_hints(entry.hints, entry.seq)
+
+
+def _unbound(entry: e.Prepared | e.Configured) -> Iterator[AgentEvent]:
+    """That rules are about tools of which nobody has heard."""
+    if entry.no_tool:
+        yield AgentEvent(type="CUSTOM", name="rules_without_tool", value={"tools": list(entry.no_tool)})
+
+
+def changes(entry: e.CallAnswered) -> Iterator[AgentEvent]:
+    """What a call that the session answered itself has changed, beside its result."""
+    if entry.tasks is not None:
+        told = [task.model_dump(mode="json", exclude={"created_at", "finished_at"}) for task in entry.tasks]
+        yield AgentEvent(type="CUSTOM", name="tasks_changed", value={"tasks": told})
+    if entry.plans is not None:
+        yield AgentEvent(type="CUSTOM", name="plan_changed", value=_of_plans(entry.plans))
+    if entry.groups is not None:
+        yield AgentEvent(type="CUSTOM", name="tool_groups_changed", value={"activated_groups": list(entry.groups)})
+    if entry.plan is not None:
+        value = {"active": entry.plan.active, "file": entry.plan.place}
+        yield AgentEvent(type="CUSTOM", name="plan_mode_changed", value=value)
+
+
+def _of_plans(change: PlanChange) -> dict[str, object]:
+    """The plan that there is now, and the one that is over; their subtasks are told as tasks."""
+    shown = {"plan": change.current, "over": change.filed}
+    times = {"created_at", "finished_at", "subtasks"}
+    return {name: plan.model_dump(mode="json", exclude=times) if plan else None for name, plan in shown.items()}
+
+
+SHOWN_PARTS = 20
+
+
+def repaired(repair: Repair) -> AgentEvent:
+    """What the context was sent without: the words in its place, how many thoughts, and what the provider said."""
+    words = [out.words for out in repair.left_out if out.words]
+    thoughts = sum(not (out.words or out.media_type) for out in repair.left_out)
+    value: dict[str, object] = {"left_out": words[:SHOWN_PARTS], "thoughts": thoughts, "refused": repair.refused}
+    return AgentEvent(type="CUSTOM", name="repaired", value={**value, "takes_no_images": repair.takes_no_images})
+
+
+def stopped(entry: e.ModelSaid) -> Iterator[AgentEvent]:
+    """How a model's message has ended, where that does not go without saying."""
+    value = {"stop": entry.stop.value, "stop_reason": entry.stop_reason}
+    if entry.stop in REFUSALS:
+        error = refusal(entry)
+        yield AgentEvent(type="CUSTOM", name="model_refused", model_name=entry.model, value=value, error=error)
+    elif entry.stop in BROKEN_OFF:
+        yield AgentEvent(type="CUSTOM", name="broken_off", model_name=entry.model, value=value)
+    elif entry.stop is StopReason.UNKNOWN:
+        yield AgentEvent(type="CUSTOM", name="unknown_stop", model_name=entry.model, value=value)
+
+
+def _of_pause(entry: e.PauseEntry) -> AgentEvent | None:
+    match entry:
+        case e.PauseBegun():
+            return AgentEvent(type="CUSTOM", name="paused", value={"by": entry.by, "why": entry.why})
+        case e.PauseEnded():
+            return AgentEvent(type="CUSTOM", name="resumed", value={"by": entry.by})
+        case e.StepAsked():
+            return AgentEvent(type="CUSTOM", name="step_asked", value={"by": entry.by})
+        case e.StepBegun():
+            return None
+        case _ as never:
+            assert_never(never)
+
+
+def _of_sleep(entry: e.SleepEntry) -> AgentEvent:
+    """What came with an event is told with the result of the call that waits for it."""
+    if isinstance(entry, e.SleepBegun):
+        value = {"until": iso(entry.until), "event": entry.event}
+        return AgentEvent(type="CUSTOM", name="asleep", tool_call_id=entry.call_id, value=value)
+    told = {"event": entry.event, "request_id": entry.request_id, "by": entry.by}
+    return AgentEvent(type="CUSTOM", name="notified", value=told)
+
+
+def _of_budget(entry: e.BudgetExhausted | e.BudgetChanged) -> AgentEvent:
+    value: dict[str, object]
+    if isinstance(entry, e.BudgetExhausted):
+        value = {"lacks": [lack.model_dump(mode="json") for lack in entry.lacks], "then": entry.then}
+    else:
+        value = {"more": dict(entry.more.given()), "end": entry.end, "by": entry.by}
+    return AgentEvent(type="CUSTOM", name=entry.kind, value=value)
+
+
+def _of_joined(entry: e.Joined) -> AgentEvent:
+    ids = {"request_ids": list(entry.request_ids), "reply_ids": list(entry.reply_ids)}
+    return AgentEvent(type="CUSTOM", name="joined", value=ids)
+
+
+def away_words(away: e.Away) -> dict[str, Any]:
+    """Which attempt failed, when the next one is made and the last one may be, as ISO times."""
+    return {"attempt": away.attempt, "next_try": iso(away.next_at), "until": iso(away.until)}
+
+
+def _of_worker(entry: e.WorkerLeft | e.WorkerLacks | e.HostBack) -> AgentEvent:
+    if isinstance(entry, e.HostBack):
+        return AgentEvent(type="CUSTOM", name="host_back", value={"host": entry.host})
+    value: dict[str, object] = {"worker": entry.worker, "doing": entry.doing}
+    if isinstance(entry, e.WorkerLacks) and entry.away is not None:
+        return AgentEvent(type="CUSTOM", name="provider_away", value={"reason": entry.why, **away_words(entry.away)})
+    if isinstance(entry, e.WorkerLacks) and entry.host:
+        told = {"host": entry.host, "doing": entry.doing, "reason": entry.why}
+        return AgentEvent(type="CUSTOM", name="host_away", tool_call_id=entry.call_id, value=told)
+    if isinstance(entry, e.WorkerLacks):
+        value["reason"] = entry.why
+    return AgentEvent(type="CUSTOM", name=entry.kind, tool_call_id=entry.call_id, value=value)
+
+
+def _of_child(entry: e.ChildStarted | e.ChildEnded) -> AgentEvent:
+    if isinstance(entry, e.ChildEnded):
+        value = {"session_id": entry.session_id, "outcome": entry.outcome}
+        return AgentEvent(type="CUSTOM", name="subagent_ended", tool_call_id=entry.call_id, value=value)
+    child = entry.child
+    value = {"agent": child.agent, "session_id": child.session_id}
+    return AgentEvent(type="CUSTOM", name="subagent_started", tool_call_id=child.call_id, value=value)
+
+
+def _of_command(entry: e.BackgroundEntry) -> AgentEvent:
+    if isinstance(entry, e.StopAsked):
+        value = {"call_ids": list(entry.call_ids), "by": entry.by}
+        return AgentEvent(type="CUSTOM", name="stop_asked", value=value)
+    if isinstance(entry, e.CommandEnded):
+        value = {"outcome": entry.fate}
+        return AgentEvent(type="CUSTOM", name="command_ended", tool_call_id=entry.call_id, value=value)
+    value = {"command": entry.command.shown}
+    return AgentEvent(type="CUSTOM", name="command_begun", tool_call_id=entry.command.call_id, value=value)
+
+
+def _of_end(entry: e.InterruptHandled | e.MemoryRecorded) -> AgentEvent | None:
+    """What hooks said is told with the end of the reply."""
+    if isinstance(entry, e.MemoryRecorded):
+        value = {"memories": entry.memories, "reason": entry.error}
+        return AgentEvent(type="CUSTOM", name="memory_recorded", value=value)
+    if not entry.error:
+        return None
+    return AgentEvent(type="CUSTOM", name="handle_interrupt_failed", value={"reason": entry.error})
+
+
+def _of_doubt(entry: e.DoubtEntry) -> AgentEvent:
+    value: dict[str, object]
+    if isinstance(entry, e.DoubtProbed):
+        value = {"finding": entry.finding, "detail": entry.detail}
+        return AgentEvent(type="CUSTOM", name="doubt_probed", tool_call_id=entry.call_id, value=value)
+    value = {"happened": entry.happened, "output": entry.output, "by": entry.by, "reason": entry.reason}
+    return AgentEvent(type="CUSTOM", name="doubt_settled", tool_call_id=entry.call_id, value=value)
+
+
+def _ruled(entry: e.RulesChanged) -> dict[str, object]:
+    added = [rule.model_dump(mode="json") for rule in entry.add]
+    missing = {"no_tool": list(entry.no_tool)} if entry.no_tool else {}
+    return {"added": added, "revoked": list(entry.revoked), "by": entry.by, "why": entry.why, **missing}
+
+
+def _told(entry: e.ContextCompressed) -> dict[str, object]:
+    return {
+        "epoch": entry.epoch,
+        "condenser": entry.condenser,
+        "model": entry.model,
+        "summary_tokens": entry.summary_tokens,
+        "offloaded": entry.offloaded,
+    }
 
 
 class EventFold:
@@ -85,7 +392,7 @@ class EventFold:
                 yield from prepared(entry)
             case e.Reminded():
                 yield from filter(None, (custom(entry),))
-                yield from block_events.of_hints(entry.messages, entry.seq)
+                yield from of_hints(entry.messages, entry.seq)
             case e.ModelSaid():
                 yield from self._model_said(entry)
             case e.CallsExamined():
@@ -123,7 +430,7 @@ class EventFold:
         for index, block in enumerate(() if entry.stop in REFUSALS else entry.message.content):
             if isinstance(block, ToolCallBlock):
                 self._calls[block.id] = block
-            yield from block_events.of(block, f"{entry.seq}.{index}")
+            yield from of(block, f"{entry.seq}.{index}")
         usage = entry.message.usage
         ended = FinishedReason.INTERRUPTED if entry.cut_short else ends_as(entry.stop)
         yield AgentEvent(
@@ -139,10 +446,10 @@ class EventFold:
         )
         yield from stopped(entry)
         if entry.dropped_calls:
-            yield from block_events.of_hints((hint_message(too_many(entry.dropped_calls), "calls"),), entry.seq)
+            yield from of_hints((hint_message(too_many(entry.dropped_calls), "calls"),), entry.seq)
         if entry.cut_short:
             yield AgentEvent(type="CUSTOM", name="cut_short", value={"begun_calls": list(entry.begun_calls)})
-            yield from block_events.of_hints((hint_message(cut_short(entry.begun_calls), "interrupted"),), entry.seq)
+            yield from of_hints((hint_message(cut_short(entry.begun_calls), "interrupted"),), entry.seq)
 
     def _judged(self, entry: e.CallsJudged) -> Iterator[AgentEvent]:
         for verdict in entry.verdicts:
@@ -237,7 +544,7 @@ class EventFold:
 
     def _ended(self, result: ToolResultBlock, told: int = 0) -> Iterator[AgentEvent]:
         """Forgets the call: in a reply of ten thousand steps they would be the most of what is carried along."""
-        yield from block_events.of_result(result, told)
+        yield from of_result(result, told)
         if result.state is not ToolResultState.UNKNOWN:
             self._calls.pop(result.id, None)
             self._started.pop(result.id, None)
@@ -247,7 +554,7 @@ class EventFold:
         for result in entry.closing:
             yield from self._closed(result)
         if entry.said:
-            yield from block_events.of(TextBlock(text=entry.said), f"{entry.seq}.0")
+            yield from of(TextBlock(text=entry.said), f"{entry.seq}.0")
         if entry.reason is FinishedReason.EXCEED_MAX_ITERS:
             yield AgentEvent(type="EXCEED_MAX_ITERS", name=self._agent)
         if entry.reason is FinishedReason.STUCK:

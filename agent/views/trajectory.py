@@ -7,8 +7,8 @@ those words don't name: findings, verdicts, checkpoints.
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.plain.times import iso
+from longhaul.agent import entries as e
+from longhaul.agent.plain.measures import iso
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.messages import (

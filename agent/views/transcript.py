@@ -1,16 +1,234 @@
-"""The record as people read it: one message per reply, and the part of a context that was asked for."""
+"""Events folded back into the message that they tell of: what a client shows while a reply is made, and the recorded
+message when it has ended. Each event costs the same, however long the reply is.
+
+The record as people read it: one message per reply, and the part of a context that was asked for.
+"""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from pydantic import BaseModel
 
-from longhaul.agent.fold.ledger.ledger_values import Finished
-from longhaul.agent.letters.doubts import blocking
-from longhaul.agent.plain.times import iso
+from longhaul.agent.fold.ledger import Finished
+from longhaul.agent.letters.result_operations import blocking
+from longhaul.agent.plain.measures import iso
 from longhaul.agent.record import Record
-from longhaul.agent.values.conversation.messages import ContentBlock, FinishedReason, Msg, ToolCallBlock, ToolCallState
-from longhaul.agent.values.conversation.structured_output import answered_in
+from longhaul.agent.values.conversation.messages import (
+    ContentBlock,
+    DataBlock,
+    ErrorInfo,
+    FinishedReason,
+    HintBlock,
+    Msg,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolCallState,
+    ToolResultBlock,
+    Usage,
+)
+from longhaul.agent.values.conversation.tools import answered_in
+from longhaul.agent.views.event_types import AgentEvent
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A block whose end has not come."""
+
+    kind: str
+    """The start of the types of its events, as in `TEXT_BLOCK`."""
+    call_id: str = ""
+    tool: str = ""
+    pieces: list[str] = field(default_factory=list[str])
+    parts: list[TextBlock | DataBlock] = field(default_factory=list[TextBlock | DataBlock])
+    """Of a result that is not one text."""
+
+    def take(self, event: AgentEvent) -> None:
+        """A recorded delta."""
+        if event.type.endswith("DATA_DELTA") or self.kind == "DATA_BLOCK":
+            self.parts.append(event.data_block())
+        elif self.kind == "TOOL_RESULT" and event.block_id:
+            # What came in pieces is the beginning of its first part.
+            before, self.pieces = "".join(self.pieces), []
+            self.parts.append(TextBlock(text=before + _text(event)))
+        else:
+            self.pieces.append(_text(event))
+
+    def block(self, end: AgentEvent | None = None) -> ContentBlock:
+        text, extras = "".join(self.pieces), end.metadata if end else {}
+        match self.kind:
+            case "THINKING_BLOCK":
+                return ThinkingBlock.model_validate({"thinking": text, **extras})
+            case "TOOL_CALL":
+                return ToolCallBlock(id=self.call_id, name=self.tool, input=text, extras=extras)
+            case "TOOL_RESULT":
+                return _result(self, text, end)
+            case "DATA_BLOCK":
+                return self.parts[0]
+            case _:
+                return TextBlock(text=text, extras=extras)
+
+
+class ReplyFold:
+    """Takes the events of one reply, those of others are passed over.
+
+    Recorded events (with `seq`) make the message; one that was taken before is passed over. Live events only fill what
+    is not recorded yet: they are forgotten as soon as the record has the same part, or says that it begins anew.
+    """
+
+    def __init__(self, reply_id: str = "") -> None:
+        """Without an id: of the first reply that an event tells of."""
+        self._reply_id = reply_id
+        self._seq = 0
+        self._name = ""
+        self._created_at = ""
+        self.hints: list[HintBlock] = []
+        """What the model was told behind the request, and nobody has said; the message is without it."""
+        self._in_call = False
+        self._done: list[ContentBlock] = []
+        self._draft: _Draft | None = None
+        self._results: dict[str, _Draft] = {}
+        """Results that were begun, by call; several calls run beside each other."""
+        self._live: dict[tuple[str, str], _Draft] = {}
+        """By the live call and its block."""
+        self._usage = Usage()
+        self._end: AgentEvent | None = None
+
+    @property
+    def seq(self) -> int:
+        """Of the newest recorded event that was taken: go on from the next one."""
+        return self._seq
+
+    @property
+    def ended(self) -> bool:
+        return self._end is not None
+
+    def take(self, event: AgentEvent) -> None:
+        """Events in the order in which they came."""
+        self._reply_id = self._reply_id or event.reply_id
+        if event.reply_id != self._reply_id:
+            return
+        if not event.seq:
+            self._show(event)
+        elif event.seq > self._seq:
+            self._seq = event.seq
+            self._record(event)
+
+    def message(self) -> Msg:
+        """As far as it was told. When the reply has ended: as it is recorded."""
+        end = self._end
+        reason: FinishedReason | None = end.finished_reason if end else None
+        error: ErrorInfo | None = end.error if end else None
+        content = (*self._done, *(draft.block() for draft in self._live.values() if draft.pieces))
+        return Msg(
+            name=self._name,
+            role="assistant",
+            content=content,
+            id=self._reply_id,
+            created_at=self._created_at,
+            usage=self._usage,
+            finished_at=end.created_at if end else "",
+            finished_reason=reason,
+            error=error,
+            **answered_in(content, reason),
+        )
+
+    def _record(self, event: AgentEvent) -> None:
+        kind, _, what = event.type.rpartition("_")
+        match event.type:
+            case "REPLY_START":
+                self._name, self._created_at = event.name, event.created_at
+            case "MODEL_CALL_START":
+                self._forget("model:")
+                self._in_call = True
+            case "MODEL_CALL_END":
+                self._in_call = False
+                self._usage += Usage(
+                    input_tokens=event.input_tokens,
+                    output_tokens=event.output_tokens,
+                    cache_input_tokens=event.cache_input_tokens,
+                    cache_creation_input_tokens=event.cache_creation_input_tokens,
+                    reasoning_tokens=event.reasoning_tokens,
+                    estimated=event.estimated,
+                )
+            case "REPLY_END":
+                self._end = event
+                self._live = {}
+            case "HINT_BLOCK":
+                (self._done if self._in_call else self.hints).append(
+                    HintBlock(hint=event.hint or "", source=event.source)
+                )
+            case "TOOL_RESULT_START" | "TOOL_RESULT_TEXT_DELTA" | "TOOL_RESULT_DATA_DELTA" | "TOOL_RESULT_END":
+                self._record_result(event)
+            case _ if kind in ("TEXT_BLOCK", "THINKING_BLOCK", "DATA_BLOCK", "TOOL_CALL"):
+                self._record_block(event, kind, what)
+            case _:
+                pass  # What is asked of people, and what has no place in a message.
+
+    def _record_block(self, event: AgentEvent, kind: str, what: str) -> None:
+        if what == "START":
+            self._draft = _Draft(kind, event.tool_call_id, event.tool_call_name)
+        elif self._draft is not None and what == "DELTA":
+            self._draft.take(event)
+        elif self._draft is not None:
+            block = self._draft.block(event)
+            if isinstance(block, ToolCallBlock):
+                block = block.model_copy(update={"state": ToolCallState.FINISHED})
+            self._done.append(block)
+            self._draft = None
+
+    def _record_result(self, event: AgentEvent) -> None:
+        draft = self._results.setdefault(event.tool_call_id, _Draft("TOOL_RESULT", event.tool_call_id))
+        if event.type.endswith("DELTA"):
+            draft.take(event)
+        elif event.type == "TOOL_RESULT_END":
+            self._done.append(draft.block(event))
+            del self._results[event.tool_call_id]
+            self._forget(f"tool:{event.tool_call_id}")
+
+    def _show(self, event: AgentEvent) -> None:
+        if event.live is None:
+            return
+        call, (kind, _, what) = event.live.call, event.type.rpartition("_")
+        if event.type == "MODEL_CALL_START" or (event.type == "CUSTOM" and event.name == "restarted"):
+            self._forget(call)
+        elif what == "DELTA":
+            kind = "TOOL_RESULT" if kind == "TOOL_RESULT_TEXT" else kind
+            block = (call, event.block_id)
+            if block not in self._live:
+                self._live[block] = _Draft(kind, event.tool_call_id, event.tool_call_name)
+            self._live[block].pieces.append(event.delta)
+
+    def _forget(self, call: str) -> None:
+        """What was shown of a call. All model calls, when just `model:` is named: there is one at a time."""
+        self._live = {
+            key: draft
+            for key, draft in self._live.items()
+            if not (key[0] == call or (call == "model:" and key[0].startswith(call)))
+        }
+
+
+def _text(event: AgentEvent) -> str:
+    """Of a recorded delta, also of what was told live before."""
+    return event.delta if event.whole is None else event.whole
+
+
+def _result(draft: _Draft, text: str, end: AgentEvent | None) -> ToolResultBlock:
+    if end is None:
+        return ToolResultBlock.model_validate(
+            {"id": draft.call_id, "name": draft.tool, "output": text, "state": "running"}
+        )
+    return ToolResultBlock.model_validate(
+        {
+            "id": end.tool_call_id,
+            "name": end.tool_call_name,
+            "output": tuple(draft.parts) or text,
+            "state": end.state,
+            "metadata": end.metadata,
+        }
+    )
+
 
 Item = TypeVar("Item", bound=BaseModel)
 MAX_PAGE_ITEMS = 2_000

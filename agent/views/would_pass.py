@@ -3,16 +3,15 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.fold.message_ends import facts_of
-from longhaul.agent.permission.confirmation_policy import stricter
-from longhaul.agent.permission.decision_table import decide_call
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent import entries as e
+from longhaul.agent.fold.context_state import facts_of
+from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.decision_table import decide_call, stricter
 from longhaul.agent.permission.preview import brief
 from longhaul.agent.permission.rulebook import in_force
-from longhaul.agent.plain.gist import gist
-from longhaul.agent.plain.times import iso
+from longhaul.agent.plain.measures import iso
+from longhaul.agent.plain.text import gist
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule

@@ -29,7 +29,7 @@ def __getattr__(name: str) -> object:
         try:
             globals()[name] = found = getattr(import_module(home), name)
         except ModuleNotFoundError as error:
-            from longhaul.agent.plain.optional_dependencies import missing  # noqa: PLC0415  as above
+            from longhaul.agent.plain.errors import missing  # noqa: PLC0415  as above
 
             raise missing(error) from error
         return found
@@ -41,7 +41,7 @@ def _can_be_had(name: str) -> bool:
     try:
         __getattr__(name)
     except ImportError as error:
-        from longhaul.agent.plain.optional_dependencies import MissingExtra  # noqa: PLC0415  as above
+        from longhaul.agent.plain.errors import MissingExtra  # noqa: PLC0415  as above
 
         if not isinstance(error, MissingExtra):
             raise

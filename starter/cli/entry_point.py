@@ -2,7 +2,7 @@
 
 import sys
 
-from longhaul.agent.plain.optional_dependencies import missing
+from longhaul.agent.plain.errors import missing
 
 MISUSE, INTERRUPTED = 2, 130
 """As `exit_codes.Exit`, which needs more than is there."""

@@ -11,8 +11,7 @@ from pydantic import ValidationError
 from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError
 from temporalio.service import RPCError
 
-from longhaul.agent.plain.errors import BadInput, BadSetup, LonghaulError
-from longhaul.agent.plain.mistakes import what_is_wrong
+from longhaul.agent.plain.errors import BadInput, BadSetup, LonghaulError, what_is_wrong
 from longhaul.agent.values.conversation.messages import FinishedReason, Msg
 from longhaul.starter.cli.trusting import trust_if_told
 from longhaul.starter.client.compacting import CompressionFailed, CompressionPending

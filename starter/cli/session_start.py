@@ -13,7 +13,7 @@ from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from longhaul.agent.plain.errors import LonghaulError
-from longhaul.agent.plain.nearest import nearest
+from longhaul.agent.plain.text import nearest
 from longhaul.agent.values.budget import Budget
 from longhaul.agent.values.permission import PermissionMode
 from longhaul.agent.values.spec.agent_spec import AgentSpec

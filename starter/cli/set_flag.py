@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue, ValidationError
 
-from longhaul.agent.plain.mistakes import what_is_wrong
-from longhaul.agent.plain.nearest import did_you_mean
+from longhaul.agent.plain.errors import what_is_wrong
+from longhaul.agent.plain.text import did_you_mean
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.starter.cli.exit_codes import Misuse
 

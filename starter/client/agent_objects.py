@@ -11,12 +11,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from longhaul.agent.fold.ledger.agent_state import AgentState
-from longhaul.agent.plain.code_names import CodeWithName, name_of
-from longhaul.agent.plain.mistakes import what_is_wrong
+from longhaul.agent.fold.agent_state import AgentState
+from longhaul.agent.plain.errors import what_is_wrong
+from longhaul.agent.plain.values import CodeWithName, name_of
 from longhaul.agent.values.spec.agent_spec import AgentSpec
+from longhaul.agent.values.spec.knowledge import LOADER
 from longhaul.agent.values.spec.mcp import MCPClient
-from longhaul.agent.values.spec.skills import LOADER
 from longhaul.agent.values.tool_groups import ToolGroup
 from longhaul.starter.client.agent_files.agents import BadAgent
 from longhaul.stores.loading import places_of

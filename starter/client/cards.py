@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pydantic import ValidationError
 from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
 
-from longhaul.agent.values.conversation.titles import TITLE_CHARS
+from longhaul.agent.values.conversation.messages import TITLE_CHARS
 from longhaul.stores.keys.keys import DELETED as KEY_DELETED
 from longhaul.workflows.contract import (
     AGENT,

@@ -6,7 +6,7 @@ from typing import Any
 from temporalio.client import Client, WithStartWorkflowOperation
 from temporalio.common import WorkflowIDConflictPolicy
 
-from longhaul.agent.hub.hub import HubState
+from longhaul.agent.hub_membership import HubState
 from longhaul.starter.client.cards import texts_of_memo
 from longhaul.starter.reach.hashed_ids import Naming
 from longhaul.starter.settings import Settings

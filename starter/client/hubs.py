@@ -10,7 +10,7 @@ from typing import Any
 from temporalio.client import Client, WorkflowUpdateFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from longhaul.agent.hub.hub import PUT_OUT
+from longhaul.agent.hub_membership import PUT_OUT
 from longhaul.agent.plain.errors import BadInput, Unavailable
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.hubs import NAME

@@ -5,8 +5,7 @@ from contextlib import asynccontextmanager
 
 from temporalio.client import Client
 
-from longhaul.agent.permission.rule_checks import BadRule
-from longhaul.agent.permission.rulebook import named
+from longhaul.agent.permission.rulebook import BadRule, named
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.agent.views.would_pass import WouldPass
 from longhaul.starter.client.reading.asking import Asking

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 from temporalio.client import Client
 
-from longhaul.agent.entries.requests import When
-from longhaul.agent.fold.ledger.agent_state import AgentState
+from longhaul.agent.entries import When
+from longhaul.agent.fold.agent_state import AgentState
 from longhaul.agent.letters.bodies import ExternalExecutionResultEvent, UserConfirmResultEvent
 from longhaul.agent.plain.hooks import Hooks
 from longhaul.agent.values.conversation.messages import Msg

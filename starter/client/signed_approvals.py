@@ -4,8 +4,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from longhaul.agent.letters.approval_operations import BadKey, keys_of, signed
 from longhaul.agent.letters.bodies import Confirm
-from longhaul.agent.letters.signing import BadKey, keys_of, signed
 from longhaul.starter.client.reading.asking import Asking
 from longhaul.starter.client.sending import Sending
 from longhaul.starter.client.wire import Refused

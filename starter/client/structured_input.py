@@ -10,8 +10,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from longhaul.agent.plain.mistakes import shown
-from longhaul.agent.plain.optional_dependencies import missing
+from longhaul.agent.plain.errors import missing, shown
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.starter.client.wire import Asked, Refused, asked_schema
 from longhaul.starter.visible import harmless, one_line, visible

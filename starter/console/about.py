@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from starlette.types import ASGIApp
 
 from longhaul.agent.permission.preview import brief
-from longhaul.agent.values.amount import NANOS, ModelSpent
+from longhaul.agent.values.budget import NANOS, ModelSpent
 from longhaul.agent.values.conversation.messages import Usage
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.agent.views.trajectory import TrajectoryEvent

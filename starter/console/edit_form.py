@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
 from longhaul.agent.permission.preview import NAME_CHARS, brief
-from longhaul.agent.plain.gist import parsed
-from longhaul.agent.plain.lookalikes import told_apart
+from longhaul.agent.plain.text import parsed, told_apart
 from longhaul.starter.serve.problems import wrong
 
 MOST_FIELDS = 40

@@ -14,8 +14,7 @@ from temporalio.client import WorkflowQueryFailedError
 from temporalio.service import RPCError
 
 from longhaul.agent.plain.errors import Damaged, Unavailable
-from longhaul.agent.values.background import Fate
-from longhaul.agent.values.subagents import Outcome
+from longhaul.agent.values.subagents import Fate, Outcome
 from longhaul.agent.views.would_pass import WouldPass
 from longhaul.starter.console.console_request import Visit
 from longhaul.starter.console.question_form import forms_of

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from longhaul.agent.letters.server_questions import ACTIONS
-from longhaul.agent.values.conversation.server_questions import ServerAsked, ServerQuestion
+from longhaul.agent.letters.result_operations import ACTIONS
+from longhaul.agent.values.conversation.messages import ServerAsked, ServerQuestion
 from longhaul.starter.console.edit_form import Field, edited, fields_of
 from longhaul.starter.console.waiting_calls import marked
 from longhaul.starter.serve.problems import wrong

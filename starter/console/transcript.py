@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from longhaul.agent.plain.gist import gist
+from longhaul.agent.plain.text import gist
 from longhaul.agent.values.conversation.messages import (
     ContentBlock,
     DataBlock,

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from longhaul.agent.permission.preview import Part, argument_parts, brief
-from longhaul.agent.plain.gist import gist
-from longhaul.agent.plain.lookalikes import told_apart
-from longhaul.agent.views.subagents import BETWEEN
+from longhaul.agent.plain.text import gist, told_apart
+from longhaul.agent.views.session_views import BETWEEN
 from longhaul.agent.views.would_pass import WouldPass
 from longhaul.starter import render_pending
 from longhaul.starter.console.markdown import as_html

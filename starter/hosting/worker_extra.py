@@ -3,7 +3,7 @@
 import sys
 from importlib.util import find_spec
 
-from longhaul.agent.plain.optional_dependencies import EXTRAS, MissingExtra, missing
+from longhaul.agent.plain.errors import EXTRAS, MissingExtra, missing
 
 _NOT_HERE = {"uvloop"} if sys.platform == "win32" else set[str]()
 """There is none of it for this system, and none is needed."""

@@ -2,7 +2,7 @@
 
 from temporalio.client import Client
 
-from longhaul.agent.values.spec.heartbeat_timeout import CHEAP_SECONDS, FAST_SECONDS
+from longhaul.agent.values.spec.workspace import CHEAP_SECONDS, FAST_SECONDS
 from longhaul.starter.settings import Settings
 
 FAST_ASK_SECONDS = 15.0

@@ -5,15 +5,7 @@ from collections.abc import Callable, Coroutine
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from longhaul.agent.letters.bodies import (
-    ChangeBudget,
-    Configure,
-    Interrupt,
-    Notify,
-    Observe,
-    Settle,
-    Submit,
-)
+from longhaul.agent.letters.bodies import ChangeBudget, Configure, Interrupt, Notify, Observe, Settle, Submit
 from longhaul.starter.client.session import Session
 from longhaul.starter.serve.operation import Answer, Handler
 from longhaul.starter.serve.problems import Problem, wrong

@@ -1,6 +1,6 @@
 """The rows about hubs in the table of routes."""
 
-from longhaul.agent.hub.bodies import LeaveHub
+from longhaul.agent.hub_membership import LeaveHub
 from longhaul.starter.serve import hubs
 from longhaul.starter.serve.operation import Operation
 from longhaul.starter.serve.request_bodies import Nothing, Whose

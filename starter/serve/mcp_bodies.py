@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from longhaul.agent.entries.requests import When
+from longhaul.agent.entries import When
 from longhaul.agent.letters.bodies import Binding
 from longhaul.agent.plain.ids import MAX_ID_CHARS
 from longhaul.agent.values.conversation.messages import ErrorInfo

@@ -15,8 +15,8 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 from starlette.types import Message, Receive, Scope, Send
 
-from longhaul.agent.plain.mistakes import what_is_wrong
-from longhaul.agent.plain.nearest import did_you_mean
+from longhaul.agent.plain.errors import what_is_wrong
+from longhaul.agent.plain.text import did_you_mean
 from longhaul.starter.serve.mcp_bodies import SessionText
 from longhaul.starter.serve.mcp_tools import TOOLS, OfferedTool, ToolRequest, seconds_for
 from longhaul.starter.serve.problems import Problem, problem_of

@@ -10,8 +10,8 @@ from starlette.responses import Response
 from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError
 from temporalio.service import RPCError
 
-from longhaul.agent.life.forking import NoSuchStep
-from longhaul.agent.plain.mistakes import what_is_wrong
+from longhaul.agent.life.history import NoSuchStep
+from longhaul.agent.plain.errors import what_is_wrong
 from longhaul.agent.plain.values import sparse
 from longhaul.starter.client.agent_files.agents import BadAgent
 from longhaul.starter.client.compacting import CompressionFailed, CompressionPending

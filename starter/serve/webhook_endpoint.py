@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from longhaul.agent.letters.bodies import Notify
 from longhaul.agent.plain.values import OpenValue
-from longhaul.agent.values.sleep import MOST_EVENT_CHARS, MOST_PAYLOAD_CHARS
+from longhaul.agent.values.deadlines import MOST_EVENT_CHARS, MOST_PAYLOAD_CHARS
 from longhaul.starter.serve.acts import notify
 from longhaul.starter.serve.operation import REQUEST_SECONDS, Answer
 from longhaul.starter.serve.problems import Problem, problem_of

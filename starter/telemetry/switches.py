@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from temporalio.client import Interceptor
 from temporalio.runtime import Runtime, TelemetryConfig
 
-from longhaul.agent.plain.optional_dependencies import missing
+from longhaul.agent.plain.errors import missing
 from longhaul.starter.telemetry.metrics import (
     BadTelemetrySetting,
     metrics_endpoint,

@@ -20,8 +20,7 @@ from temporalio.client import (
     WorkflowUpdateHandle,
 )
 
-from longhaul.agent.plain.ids import names_in
-from longhaul.agent.plain.trace_ids import HEADER
+from longhaul.agent.plain.ids import HEADER, names_in
 
 SCOPE = "longhaul"
 FLUSH_MILLISECONDS = 3_000

@@ -4,7 +4,7 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
-from longhaul.agent.fold.ledger.agent_state import AgentState
+from longhaul.agent.fold.agent_state import AgentState
 from longhaul.stores.keys.envelopes import disclosed, enclosed
 from longhaul.stores.keys.keyring import Keyring
 from longhaul.stores.keys.keys import KeysUnavailable, NoKey

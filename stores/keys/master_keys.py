@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Protocol
 
-from longhaul.agent.plain.optional_dependencies import missing
+from longhaul.agent.plain.errors import missing
 from longhaul.stores.keys.keys import BadKeysSetting, WrongMaster
 
 KEY_BYTES = 32

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from longhaul.agent.plain.canonical import digest_of
+from longhaul.agent.plain.values import digest_of
 from longhaul.agent.values.conversation.messages import (
     Base64Source,
     ContentBlock,

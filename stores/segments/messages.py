@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from dataclasses import dataclass
 from itertools import pairwise
 
-from longhaul.agent.entries.all_entries import Segment
+from longhaul.agent.entries import Segment
 from longhaul.agent.life.history import History
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.stores.segments.segments import Whole

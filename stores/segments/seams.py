@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from longhaul.agent.entries.all_entries import AnyEntry
+from longhaul.agent.entries import AnyEntry
 from longhaul.agent.life.history import History
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from longhaul.agent.entries.all_entries import AnyEntry, Segment
+from longhaul.agent.entries import AnyEntry, Segment
 from longhaul.agent.plain.errors import Damaged
 from longhaul.stores.blobs.blobs import BlobStore, NoBlob
 from longhaul.stores.keys.enclosed_blobs import get_disclosed, put_enclosed

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from longhaul.agent.fold.ledger.agent_state import AgentState
+from longhaul.agent.fold.agent_state import AgentState
 from longhaul.stores.state.atomic import locked, remove, replace
 from longhaul.stores.state.record_format import head_of, newest_first, read, slot_of, spelt, stamped, with_state
 from longhaul.stores.state.session_names import Slot, file_name

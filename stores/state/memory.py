@@ -1,6 +1,6 @@
 """Sessions in this process's memory, for tests and trials: they end with it."""
 
-from longhaul.agent.fold.ledger.agent_state import AgentState
+from longhaul.agent.fold.agent_state import AgentState
 from longhaul.stores.state.record_format import newest_first, read, row_of, slot_of, spelt, stamped, with_state
 from longhaul.stores.state.session_names import Slot
 from longhaul.stores.state.store import SessionRecord, SessionRow, StateStore, no_such_session

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
-from longhaul.agent.plain.optional_dependencies import missing
+from longhaul.agent.plain.errors import missing
 from longhaul.stores.loading import found_at
 from longhaul.stores.state.files import FileStore
 from longhaul.stores.state.memory import MemoryStore

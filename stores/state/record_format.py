@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from longhaul.agent.fold.ledger.agent_state import AgentState
+from longhaul.agent.fold.agent_state import AgentState
 from longhaul.agent.life.migrations import CURRENT, NewerRecord, NoRecord, upgraded
 from longhaul.stores.state.session_names import Slot
 from longhaul.stores.state.store import DamagedRecord, NewerStored, SessionRecord, SessionRow, no_such_session

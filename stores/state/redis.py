@@ -13,7 +13,7 @@ from typing import Any, Self, cast
 
 from redis.exceptions import RedisClusterException, RedisError, ResponseError
 
-from longhaul.agent.fold.ledger.agent_state import AgentState
+from longhaul.agent.fold.agent_state import AgentState
 from longhaul.stores.state.record_format import newest_first, read, row_of, slot_of, spelt, stamped, with_state
 from longhaul.stores.state.redis_connection import Target, connect, target_of
 from longhaul.stores.state.session_names import Slot, owner

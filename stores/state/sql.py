@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, CursorResult, Engine, and_, delete, insert
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from longhaul.agent.fold.ledger.agent_state import AgentState
+from longhaul.agent.fold.agent_state import AgentState
 from longhaul.stores.blocking_calls import Threads
 from longhaul.stores.state.record_format import newest_first, read, slot_of, spelt, stamped, with_state
 from longhaul.stores.state.session_names import Slot, digest_of, owner

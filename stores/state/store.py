@@ -9,7 +9,7 @@ from typing import Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from longhaul.agent.fold.ledger.agent_state import AgentState
+from longhaul.agent.fold.agent_state import AgentState
 from longhaul.agent.life.migrations import CURRENT
 from longhaul.agent.plain.errors import BadSetup, Damaged, LonghaulError, Unavailable
 from longhaul.agent.plain.values import OpenValue

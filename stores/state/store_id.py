@@ -3,7 +3,7 @@ paths of two hosts are two stores, and one server has many addresses; the mark t
 
 import secrets
 
-from longhaul.agent.fold.ledger.agent_state import AgentState
+from longhaul.agent.fold.agent_state import AgentState
 from longhaul.stores.state.store import CantReplace, SessionRecord, StateStore
 from longhaul.stores.state.user_rules import NO_AGENT
 

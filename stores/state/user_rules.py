@@ -10,10 +10,9 @@ from datetime import UTC, datetime
 
 from pydantic import TypeAdapter
 
-from longhaul.agent.fold.ledger.agent_state import AgentState
-from longhaul.agent.permission.rule_checks import check_rules, check_tools_of
-from longhaul.agent.permission.rulebook import changed, check_room, id_of, stamped
-from longhaul.agent.plain.times import iso
+from longhaul.agent.fold.agent_state import AgentState
+from longhaul.agent.permission.rulebook import changed, check_room, check_rules, check_tools_of, id_of, stamped
+from longhaul.agent.plain.measures import iso
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.values.permission import PermissionContext, PermissionRule, Scope
 from longhaul.stores.state.store import DamagedRecord, SessionRecord, StateStore, StoreBusy

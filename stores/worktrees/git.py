@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from longhaul.agent.permission.secret_files import secret_globs
+from longhaul.agent.permission.call_facts import secret_globs
 from longhaul.stores.worktrees.plain_git_folder import GitProblem, require_plain, text_of
 from longhaul.stores.worktrees.repositories import Repository
 

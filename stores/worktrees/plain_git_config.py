@@ -2,7 +2,7 @@
 
 import re
 
-from longhaul.agent.plain.word_sets import names
+from longhaul.agent.plain.text import names
 
 CONFIG_CAP_BYTES = 100_000
 _ANY = frozenset({"*"})

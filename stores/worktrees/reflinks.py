@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from longhaul.agent.permission.secret_files import KEYRINGS, is_secret
+from longhaul.agent.permission.call_facts import KEYRINGS, is_secret
 from longhaul.stores.worktrees.git import LEFT_OUT
 from longhaul.stores.worktrees.plain_git_folder import GitProblem
 

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from longhaul.agent.permission.secret_files import is_secret
+from longhaul.agent.permission.call_facts import is_secret
 from longhaul.stores.worktrees.git import Git, git_for
 from longhaul.stores.worktrees.plain_git_folder import GitProblem
 from longhaul.stores.worktrees.repositories import Repository, repository_at

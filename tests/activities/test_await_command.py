@@ -20,8 +20,8 @@ from longhaul.activities.middlewares.wrapping import Wrapping
 from longhaul.activities.tool import ToolOutput
 from longhaul.activities.tools.bash import Bash
 from longhaul.activities.tools.bash_output import Outputs
-from longhaul.agent.entries.all_entries import ToolReturned
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.entries import ToolReturned
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.stores.offload.opening import Offloaders

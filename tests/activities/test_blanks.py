@@ -10,8 +10,7 @@ from longhaul.activities.compression import footer, rendering
 from longhaul.activities.models.model import ModelReply
 from longhaul.activities.models.requests.structured_output import BadAnswer, answer_of
 from longhaul.agent.values.conversation.messages import TextBlock, Usage
-from longhaul.agent.values.spec.memory import told_memory
-from longhaul.agent.values.spec.skills import Skill, skill_hint
+from longhaul.agent.values.spec.knowledge import Skill, skill_hint, told_memory
 from longhaul.agent.values.spec.summary_template import without_our_tags
 
 BLANKS = "<" + " \n" * 300_000

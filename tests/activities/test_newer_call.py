@@ -16,7 +16,7 @@ from longhaul.activities.contract import NOT_HERE, RecordedPlace, RunTool
 from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.run_tool import Acting
 from longhaul.activities.tools.registry import Toolbox
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.tools import Effect
 
 HERE = "0d1eca5e2b17"

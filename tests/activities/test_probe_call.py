@@ -17,8 +17,7 @@ from longhaul.activities.probe_call import Probing
 from longhaul.activities.tool import Found, ToolCall
 from longhaul.activities.tools.function import FunctionTool, tool
 from longhaul.activities.tools.registry import Toolbox, describe
-from longhaul.agent.entries.all_entries import DoubtProbed
-from longhaul.agent.entries.doubts import Finding
+from longhaul.agent.entries import DoubtProbed, Finding
 from longhaul.agent.values.spec.workspace import Workspace
 
 

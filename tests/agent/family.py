@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from longhaul.agent.decisions.subagents import Beginning, beginning, started
-from longhaul.agent.entries import all_entries as e
+from longhaul.agent import entries as e
+from longhaul.agent.decisions.subagent_start import Beginning, beginning, started
 from longhaul.agent.letters.bodies import ChildReport
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Act, Report, Step, Tell
@@ -12,7 +12,7 @@ from longhaul.agent.values.conversation.messages import ContentBlock, ToolCallBl
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.subagents import Parent
-from longhaul.agent.views.subagents import report
+from longhaul.agent.views.session_views import report
 from tests.agent.play import SPEC, TOOLS, Play
 
 AGENT_TOOL = ToolDescriptor(name="Agent", child=True, read_only=True, concurrency_safe=True, effect=Effect.READ)

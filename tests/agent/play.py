@@ -6,21 +6,18 @@ from typing import Any, assert_never
 
 from pydantic import TypeAdapter
 
+from longhaul.agent import entries as e
 from longhaul.agent.decision import BEHAVIOUR, decide
-from longhaul.agent.decisions.call_ids import with_own_call_ids
+from longhaul.agent.decisions.call_verdicts import with_own_call_ids
 from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.entries.doubts import Finding
-from longhaul.agent.entries.notices import Given
-from longhaul.agent.fold.context_tokens import Cut
-from longhaul.agent.letter_reception import receive
-from longhaul.agent.letters.bodies import Confirm, Unusable
-from longhaul.agent.letters.letter import Letter
-from longhaul.agent.letters.signed_approvals import settle
-from longhaul.agent.letters.signing import Key, why_not
+from longhaul.agent.entries import Finding, Given
+from longhaul.agent.fold.context_state import Cut
+from longhaul.agent.letters.all_letters import receive
+from longhaul.agent.letters.approval_operations import Key, settle, why_not
+from longhaul.agent.letters.bodies import Confirm, Letter, Unusable
 from longhaul.agent.life.rollover_state import Carried, carry
-from longhaul.agent.permission.facts import CallFacts, PathFact
-from longhaul.agent.plain.canonical import chain_digest
+from longhaul.agent.permission.call_facts import CallFacts, PathFact
+from longhaul.agent.plain.values import chain_digest
 from longhaul.agent.record import Record
 from longhaul.agent.steps import (
     Act,
@@ -54,17 +51,18 @@ from longhaul.agent.steps import (
 )
 from longhaul.agent.values.budget import Tariff
 from longhaul.agent.values.conversation.messages import (
+    REFUSALS,
     AssistantMsg,
     ContentBlock,
     ErrorInfo,
     Msg,
+    StopReason,
     TextBlock,
     ToolCallBlock,
     ToolResultBlock,
     Usage,
     message_digest,
 )
-from longhaul.agent.values.conversation.stop_reasons import REFUSALS, StopReason
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ReActConfig

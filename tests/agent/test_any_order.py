@@ -7,12 +7,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from longhaul.agent import entries as e
 from longhaul.agent.decision import decide
 from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.letters.pausing import BEGINS
+from longhaul.agent.letters.request_operations import BEGINS
 from longhaul.agent.life.history import History, seam_of
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.steps import Idle, Park, RollOver, Think
 from longhaul.agent.values.conversation.messages import ErrorInfo, Msg, ToolCallBlock, ToolResultState
 from longhaul.agent.values.spec.agent_spec import ReActConfig

@@ -4,8 +4,8 @@ import pytest
 
 from longhaul.agent.decision import decide
 from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.fold.ledger.agent_state import effect_of
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.fold.agent_state import effect_of
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.steps import Examine, Idle, Park, RollOver
 from longhaul.agent.values.conversation.messages import ToolCallState
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor

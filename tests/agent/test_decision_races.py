@@ -8,9 +8,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from longhaul.agent.decisions.deadlines import reached
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.fold.ledger.approval_digest import seen_digest
+from longhaul.agent import entries as e
+from longhaul.agent.decisions.deadline_steps import reached
+from longhaul.agent.fold.approval_digest import seen_digest
 from longhaul.agent.steps import Act, Idle, Park
 from longhaul.agent.values.deadlines import Deadlines
 from longhaul.agent.values.spec.agent_spec import ReActConfig

@@ -6,8 +6,8 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, get_args
 
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.views import custom_events, events
+from longhaul.agent import entries as e
+from longhaul.agent.views import events
 from tests.house.syntax import tree_of
 
 SUBJECTS = {name: union for name, union in vars(e).items() if name.endswith("Entry") and isinstance(union, UnionType)}
@@ -44,7 +44,7 @@ def every() -> tuple[type[e.Entry], ...]:
 
 def told() -> set[str]:
     """Names of entries for which the files about events have an arm."""
-    paths = (Path(str(module.__file__)) for module in (events, custom_events))
+    paths = (Path(str(module.__file__)) for module in (events, events))
     trees = (tree_of(path) for path in paths)
     return {
         node.cls.attr

@@ -6,36 +6,28 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from longhaul.agent.decisions.session_tools.notebook_subtask_tools import FINISH
-from longhaul.agent.decisions.session_tools.notebook_tools import CREATE
-from longhaul.agent.decisions.session_tools.subagent_tools import SEND_TOOL
-from longhaul.agent.decisions.subagents import GivenTask
-from longhaul.agent.entries.life import Away
-from longhaul.agent.entries.repairs import LeftOut, Repair
-from longhaul.agent.fold import background, subagents
-from longhaul.agent.hub.bodies import LeaveHub, Say
-from longhaul.agent.hub.hub import HubState
-from longhaul.agent.hub.membership import received
+from longhaul.agent.decisions.session_tools.notebook_tools import CREATE, FINISH_SUBTASK
+from longhaul.agent.decisions.session_tools.waiting_tools import SEND_TOOL
+from longhaul.agent.decisions.subagent_start import GivenTask
+from longhaul.agent.entries import Away, LeftOut, Repair
+from longhaul.agent.fold import subagent_state
+from longhaul.agent.hub_membership import HubState, LeaveHub, Say, received
 from longhaul.agent.letters.bodies import Notify, Unusable
-from longhaul.agent.letters.hubs import HubSays
-from longhaul.agent.permission.rule_checks import BadRule, check_rule
-from longhaul.agent.permission.rulebook import check_count, check_room
-from longhaul.agent.plain.nearest import did_you_mean, nearest
-from longhaul.agent.plain.result_schema import unusable, wrong_places
-from longhaul.agent.values.amount import Amount, bounded
-from longhaul.agent.values.background import BackgroundCommand
-from longhaul.agent.values.budget import Budget
+from longhaul.agent.letters.peer_operations import HubSays
+from longhaul.agent.permission.rulebook import BadRule, check_count, check_room, check_rule
+from longhaul.agent.plain.json_schemas import unusable, wrong_places
+from longhaul.agent.plain.text import did_you_mean, nearest
+from longhaul.agent.values.budget import Amount, Budget, Price, bounded
 from longhaul.agent.values.conversation.messages import UserMsg
 from longhaul.agent.values.hubs import HubWord
 from longhaul.agent.values.permission import PermissionRule
-from longhaul.agent.values.price import Price
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ContextConfig, ModelConfig
-from longhaul.agent.values.spec.memory import shortened
+from longhaul.agent.values.spec.knowledge import shortened
 from longhaul.agent.values.spec.profiles import ModelProfile
 from longhaul.agent.values.spec.workspace import Seal, Workspace
-from longhaul.agent.values.subagents import Child
-from longhaul.agent.views.custom_events import repaired
-from longhaul.agent.views.hubs import MemberSaid
+from longhaul.agent.values.subagents import BackgroundCommand, Child
+from longhaul.agent.views.events import repaired
+from longhaul.agent.views.session_views import MemberSaid
 from longhaul.agent.views.transcript import page
 from tests.agent.play import Play
 
@@ -197,8 +189,8 @@ def test_two_hundred_rules_are_taken_at_once_and_together_200_kb() -> None:
 def test_of_what_has_ended_50_commands_and_256_sub_agents_are_kept() -> None:
     ledger = Play([]).record
     for number in range(257):
-        background._keep(ledger, BackgroundCommand(call_id=f"c{number}", shown="ls", fate="ended"))  # noqa: SLF001
-        subagents._keep(ledger, Child(call_id=f"c{number}", agent="a", session_id="s", outcome="success"))  # noqa: SLF001
+        subagent_state._keep_command(ledger, BackgroundCommand(call_id=f"c{number}", shown="ls", fate="ended"))  # noqa: SLF001
+        subagent_state._keep_child(ledger, Child(call_id=f"c{number}", agent="a", session_id="s", outcome="success"))  # noqa: SLF001
 
     assert (len(ledger.commands), len(ledger.children)) == (50, 256)
     with pytest.raises(ValidationError, match="less than or equal to 256"):
@@ -215,7 +207,7 @@ def test_what_is_said_at_once_in_a_hub_has_at_most_200_kb() -> None:
 
 
 def test_a_plan_is_named_in_200_characters_told_in_4000_and_a_subtask_ended_in_1000() -> None:
-    plan, subtask = CREATE.input_schema["properties"], FINISH.input_schema["properties"]
+    plan, subtask = CREATE.input_schema["properties"], FINISH_SUBTASK.input_schema["properties"]
 
     assert (plan["name"]["maxLength"], plan["description"]["maxLength"]) == (200, 4_000)
     assert subtask["subtask_outcome"]["maxLength"] == 1_000

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.permission.facts import CallFacts, SubCommand
+from longhaul.agent.permission.call_facts import CallFacts, SubCommand
 from longhaul.agent.steps import Park
 from longhaul.agent.values.conversation.messages import ToolCallBlock
 from longhaul.agent.values.conversation.tools import ToolDescriptor

@@ -13,26 +13,24 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from longhaul.agent.decisions import background
-from longhaul.agent.decisions.interrupting import replaced_by
+from longhaul.agent import entries as e
+from longhaul.agent.decisions import background_commands
+from longhaul.agent.decisions.model_turn import replaced_by
 from longhaul.agent.decisions.rollover import Load, history_is_long, roll_over
-from longhaul.agent.decisions.session_tools.plan_mode_tools import PLAN_EXIT_TOOL
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.entries.doubts import cut
-from longhaul.agent.fold.ledger.agent_state import OpenCall
-from longhaul.agent.fold.ledger.approval_digest import seen_digest
-from longhaul.agent.fold.ledger.call_id_filter import forget
+from longhaul.agent.decisions.session_tools.plan_tools import PLAN_EXIT_TOOL
+from longhaul.agent.entries import cut
+from longhaul.agent.fold.agent_state import OpenCall
+from longhaul.agent.fold.approval_digest import seen_digest
+from longhaul.agent.fold.ledger import forget
 from longhaul.agent.fold.synthetic_results import cancelled_outside
 from longhaul.agent.life.history import seam_of
 from longhaul.agent.life.imported_state import read_state
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.permission.preview import argument_parts, brief, preview
-from longhaul.agent.permission.rule_checks import BadRule, check_rule
-from longhaul.agent.permission.rulebook import id_of
-from longhaul.agent.plain.import_problem import ImportProblem
+from longhaul.agent.permission.rulebook import BadRule, check_rule, id_of
+from longhaul.agent.plain.errors import ImportProblem
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Checkpoint, RollOver, Step
-from longhaul.agent.values.conversation.message_tokens import outside_tokens
 from longhaul.agent.values.conversation.messages import (
     Base64Source,
     DataBlock,
@@ -40,12 +38,13 @@ from longhaul.agent.values.conversation.messages import (
     ToolCallBlock,
     ToolResultBlock,
     UserMsg,
+    outside_tokens,
 )
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.deadlines import Deadline
 from longhaul.agent.values.permission import PermissionRule
-from longhaul.agent.values.spec.heartbeat_timeout import heartbeat_seconds
 from longhaul.agent.values.spec.knowledge import Knowledge
+from longhaul.agent.values.spec.workspace import heartbeat_seconds
 from longhaul.agent.values.stuck_detection import StuckConfig, Watch, with_call
 from tests.agent.play import Play, calls, text
 from tests.house.syntax import tree_of
@@ -326,7 +325,7 @@ def test_of_a_command_in_the_background_two_hundred_characters_are_shown() -> No
     arguments = json.dumps({"command": "x" * 201})
     call = OpenCall(block=CALL.model_copy(update={"input": arguments}), input=arguments, facts=CallFacts(), facts_at=0)
 
-    begun = background.begun(Play([]).record, call)
+    begun = background_commands.begun(Play([]).record, call)
     (command,) = (entry.command for entry in begun if isinstance(entry, e.CommandBegun))
 
     assert command.shown == "x" * 200

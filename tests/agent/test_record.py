@@ -2,10 +2,10 @@
 
 import pytest
 
-from longhaul.agent.decisions.call_ids import with_own_call_ids
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.fold.requests import follow_up_id
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent import entries as e
+from longhaul.agent.decisions.call_verdicts import with_own_call_ids
+from longhaul.agent.fold.request_state import follow_up_id
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.messages import AssistantMsg, ErrorInfo, ToolCallBlock, UserMsg
 from tests.agent.play import NOON, SPEC, Play, calls, succeeded, text

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.steps import Act, Idle, Park, Prepare, RollOver, Think
 from longhaul.agent.values.conversation.messages import FinishedReason, TextBlock, ToolCallBlock
 from longhaul.agent.views.events import EventFold

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.plain.optional_dependencies import EXTRAS
+from longhaul.agent.plain.errors import EXTRAS
 from longhaul.starter.provision.dev_server import DevServer
 from longhaul.starter.provision.processes import bound_to_parent
 from tests.e2e.wheel import ROOT, Installed, build

@@ -9,13 +9,12 @@ from typing import get_args
 
 import pytest
 
-from longhaul.agent.decisions.deadlines import reached
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.entries.repairs import LeftOut, Repair
+from longhaul.agent import entries as e
+from longhaul.agent.decisions.deadline_steps import reached
+from longhaul.agent.entries import LeftOut, Repair
 from longhaul.agent.fold.synthetic_results import outcome_unknown
 from longhaul.agent.life.rollover_state import Carried, carry
-from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.values.background import BackgroundCommand
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.budget import Budget
 from longhaul.agent.values.conversation.messages import (
     AssistantMsg,
@@ -24,17 +23,18 @@ from longhaul.agent.values.conversation.messages import (
     DataBlock,
     ErrorInfo,
     HintBlock,
+    StopReason,
     TextBlock,
     ThinkingBlock,
     ToolCallBlock,
     ToolResultBlock,
 )
-from longhaul.agent.values.conversation.stop_reasons import StopReason
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.deadlines import Deadlines
 from longhaul.agent.values.permission import PermissionContext
 from longhaul.agent.values.spec.agent_spec import ContextConfig, ReActConfig
 from longhaul.agent.values.stuck_detection import StuckConfig
+from longhaul.agent.values.subagents import BackgroundCommand
 from longhaul.agent.values.tool_groups import ToolGroup
 from longhaul.agent.views.event_types import AgentEvent, EventType
 from longhaul.agent.views.events import EventFold

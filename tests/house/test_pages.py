@@ -12,10 +12,10 @@ import typer
 from docs.making.reference import PAGES as MADE
 from longhaul.activities.attempt.heartbeat import pause_seconds
 from longhaul.agent.decisions.rollover import ROLL_OVER_BYTES, ROLL_OVER_EVENTS
-from longhaul.agent.fold.ledger.ledger import KEPT_REQUESTS
+from longhaul.agent.fold.ledger import KEPT_REQUESTS
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import ModelConfig
-from longhaul.agent.values.spec.heartbeat_timeout import CHEAP_SECONDS, FAST_SECONDS, heartbeat_seconds
+from longhaul.agent.values.spec.workspace import CHEAP_SECONDS, FAST_SECONDS, heartbeat_seconds
 from longhaul.starter.cli.main import app
 from longhaul.starter.reach.liveness import CHEAP_ASK_SECONDS, FAST_ASK_SECONDS
 from longhaul.starter.settings import OF_A_FOLDER, Settings

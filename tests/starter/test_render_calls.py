@@ -1,6 +1,5 @@
 """Calls with all that they answered, and the end of what failed, as people see them."""
 
-from longhaul.agent.values.conversation.call_runs import CallRun, with_ran
 from longhaul.agent.values.conversation.messages import (
     AssistantMsg,
     Msg,
@@ -9,7 +8,7 @@ from longhaul.agent.values.conversation.messages import (
     ToolResultState,
     UserMsg,
 )
-from longhaul.agent.values.conversation.tools import Effect
+from longhaul.agent.values.conversation.tools import CallRun, Effect, with_ran
 from longhaul.starter.cli.terminal.last_turns import of_turns
 from longhaul.starter.render_calls import calls_in, end_of, how_it_ran, in_full
 

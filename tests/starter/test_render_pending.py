@@ -5,7 +5,7 @@ import json
 import pytest
 from rich.text import Text
 
-from longhaul.agent.permission.facts import CallFacts, PathFact
+from longhaul.agent.permission.call_facts import CallFacts, PathFact
 from longhaul.agent.permission.preview import preview
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.permission import Behavior, PermissionRule

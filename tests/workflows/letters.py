@@ -11,8 +11,8 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.contract import ENTRIES, EntriesPage
-from longhaul.agent.decisions.fused_reads import LONGEST_RULES_CHARS
-from longhaul.agent.entries.all_entries import AnyEntry
+from longhaul.agent.decisions.call_verdicts import LONGEST_RULES_CHARS
+from longhaul.agent.entries import AnyEntry
 from longhaul.agent.values.conversation.messages import Msg, ToolResultState
 from longhaul.starter.client.session import Session
 from longhaul.workflows.contract import REFUSED, PendingCall

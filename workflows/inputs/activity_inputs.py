@@ -4,28 +4,25 @@ from collections.abc import Iterator
 from typing import Any
 
 from longhaul.activities import contract as world
-from longhaul.agent.decisions.budget import attempts_paid
-from longhaul.agent.decisions.continuations import config_for
-from longhaul.agent.decisions.mcp_sampling import room_for
-from longhaul.agent.decisions.subagents import says_with_its_end
-from longhaul.agent.entries.doubts import Doubt
-from longhaul.agent.fold.context_tokens import Cut, tokens
-from longhaul.agent.fold.ledger.agent_state import OpenCall, effect_of
-from longhaul.agent.fold.ledger.words import unseen
-from longhaul.agent.permission.confirmation_policy import analyzers_of
-from longhaul.agent.permission.path_rules import ruled_folders, ruled_paths
-from longhaul.agent.plain.gist import gist
+from longhaul.agent.decisions.budget_limits import attempts_paid
+from longhaul.agent.decisions.model_turn import config_for, room_for
+from longhaul.agent.decisions.subagent_start import says_with_its_end
+from longhaul.agent.entries import Doubt
+from longhaul.agent.fold.agent_state import OpenCall, effect_of
+from longhaul.agent.fold.approval_digest import unseen
+from longhaul.agent.fold.context_state import Cut, tokens
+from longhaul.agent.permission.decision_table import analyzers_of
+from longhaul.agent.permission.rule_matching import ruled_folders, ruled_paths
+from longhaul.agent.plain.text import gist
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Think
 from longhaul.agent.values.conversation.messages import ToolCallBlock
 from longhaul.agent.values.conversation.prompt import summary_message
-from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
-from longhaul.agent.values.conversation.tools import Effect
+from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE, Effect
+from longhaul.agent.values.spec.knowledge import RETRIEVE_KNOWLEDGE, shown_skills
 from longhaul.agent.values.spec.mcp import MCPClient, server_of
-from longhaul.agent.values.spec.memory import RETRIEVE_KNOWLEDGE
-from longhaul.agent.values.spec.skills import shown_skills
 from longhaul.agent.values.tool_groups import hidden
-from longhaul.agent.views.open_matters import unfinished
+from longhaul.agent.views.session_views import unfinished
 from longhaul.workflows.inputs.runtime_inputs import runtime, runtime_of_reply
 
 REQUEST_CHARS = 8_000

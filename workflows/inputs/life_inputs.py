@@ -2,9 +2,9 @@
 come."""
 
 from longhaul.activities import contract as world
+from longhaul.agent import entries as e
 from longhaul.agent.decision import decide
 from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.entries import all_entries as e
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Prepare
 from longhaul.workflows.inputs.activity_inputs import prepare_reply

@@ -2,11 +2,11 @@
 told."""
 
 from longhaul.activities.contract import InterruptInput, MemoryInput, Runtime
-from longhaul.agent.decisions.interrupting import cut_short, replaced_by
-from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.plain.canonical import canonical_json
+from longhaul.agent.decisions.model_turn import cut_short, replaced_by
+from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.plain.values import canonical_json
 from longhaul.agent.values.conversation.messages import Msg
-from longhaul.agent.values.spec.memory import shortened
+from longhaul.agent.values.spec.knowledge import shortened
 
 
 def runtime(ledger: Ledger) -> Runtime | None:

@@ -11,10 +11,10 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.contract import BAD_START
-from longhaul.agent.entries.all_entries import SessionOpened
+from longhaul.agent.entries import SessionOpened
 from longhaul.agent.letters.bodies import Unusable
-from longhaul.agent.plain.json_limits import TooMuch, check_bounds
-from longhaul.agent.plain.mistakes import what_is_wrong
+from longhaul.agent.plain.errors import what_is_wrong
+from longhaul.agent.plain.json_schemas import TooMuch, check_bounds
 from longhaul.agent.record import Record
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.workflows.contract import WORKFLOW, SessionStart

@@ -11,8 +11,7 @@ from typing import Any
 
 from longhaul.activities.models.replies.assembly import Assembly, Draft, list_of, text_of
 from longhaul.activities.models.requests.turns import AssistantTurn
-from longhaul.agent.values.conversation.messages import ThinkingBlock, ToolCallBlock
-from longhaul.agent.values.conversation.provider_extras import REASONING_FIELD
+from longhaul.agent.values.conversation.messages import REASONING_FIELD, ThinkingBlock, ToolCallBlock
 
 FIELDS = ("reasoning_content", "reasoning")
 """A server that sends both sends the same twice."""

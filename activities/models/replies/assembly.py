@@ -18,8 +18,14 @@ from typing import Any, Literal
 from longhaul.activities.models.model import Delta, ModelRequest
 from longhaul.activities.models.requests.text import scrub, scrub_json
 from longhaul.activities.models.requests.tool_names import wire_name
-from longhaul.agent.values.conversation.messages import TextBlock, ThinkingBlock, ToolCallBlock, not_to_run
-from longhaul.agent.values.conversation.provider_extras import EXTRAS_BYTES, extras_bytes
+from longhaul.agent.values.conversation.messages import (
+    EXTRAS_BYTES,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    extras_bytes,
+    not_to_run,
+)
 
 log = logging.getLogger(__name__)
 

@@ -7,8 +7,7 @@ from pydantic_core import PydanticSerializationError
 
 from longhaul.activities.models.model import ModelReply
 from longhaul.activities.models.requests.text import scrub_json
-from longhaul.agent.values.conversation.messages import ContentBlock, TextBlock, ToolCallBlock
-from longhaul.agent.values.conversation.stop_reasons import REFUSALS
+from longhaul.agent.values.conversation.messages import REFUSALS, ContentBlock, TextBlock, ToolCallBlock
 
 
 def recorded_content(reply: ModelReply, call_number: int, *, closing: bool) -> tuple[ContentBlock, ...]:
@@ -43,7 +42,7 @@ def _without_calls(reply: ModelReply) -> tuple[ContentBlock, ...]:
 def _with_ids(reply: ModelReply, call_number: int) -> list[ContentBlock]:
     """The blocks, each call with an id that no other call of this reply has: findings are kept by id, and permission
     must not judge one call by another's. Ids that earlier replies have used are the record's to see
-    (`agent.decisions.call_ids`)."""
+    (`agent.decisions.call_verdicts`)."""
     used = set[str]()
     fresh = count(1)
     content: list[ContentBlock] = []

@@ -7,7 +7,7 @@ Bedrock, TGI, Together, vLLM, SGLang.
 
 from collections.abc import Mapping
 
-from longhaul.agent.values.conversation.stop_reasons import StopReason
+from longhaul.agent.values.conversation.messages import StopReason
 
 REFUSAL = "refusal"
 """Our word for an answer that OpenAI's APIs mark as one by its parts."""

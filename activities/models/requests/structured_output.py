@@ -11,8 +11,7 @@ from longhaul.activities.models.failures.overflow import says_too_long
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.activities.models.requests.text import scrub_json
 from longhaul.activities.models.requests.turns import answer_schema, depth_fits
-from longhaul.agent.values.conversation.messages import TextBlock, ToolCallBlock, UserMsg
-from longhaul.agent.values.conversation.stop_reasons import BROKEN_OFF, REFUSALS
+from longhaul.agent.values.conversation.messages import BROKEN_OFF, REFUSALS, TextBlock, ToolCallBlock, UserMsg
 
 NOT_FORCED = "The server does not force an answer's form; it was asked for in words."
 NOT_FORBIDDEN = "The server does not forbid calls; the tools were left out, so that what it has cached is not used."

@@ -11,10 +11,9 @@ from functools import cached_property
 from typing import TypeVar
 
 from longhaul.activities.models.model import ModelRequest
-from longhaul.agent.entries.repairs import LeftOut
-from longhaul.agent.fold.repairs import without
-from longhaul.agent.plain.canonical import chain_digest, digest_of
-from longhaul.agent.plain.values import OpenValue
+from longhaul.agent.entries import LeftOut
+from longhaul.agent.fold.context_state import without
+from longhaul.agent.plain.values import OpenValue, chain_digest, digest_of
 from longhaul.agent.values.conversation.messages import Msg, TextBlock, ThinkingBlock, ToolCallBlock, message_digest
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.known_names import VENDORS, split_model

@@ -13,10 +13,10 @@ from longhaul.activities.shell.paths import danger_of_name, path_fact
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.skills.skill_files import files_of, find_skills, skill_folders, skill_text
 from longhaul.activities.tools.skills.skill_loaders import SkillLoaders
-from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.plain.nearest import nearest
+from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.plain.text import nearest
 from longhaul.agent.values.conversation.tools import Effect
-from longhaul.agent.values.spec.skills import Skill
+from longhaul.agent.values.spec.knowledge import Skill
 
 
 class LoadSkill(Tool):

@@ -17,8 +17,7 @@ import yaml
 from longhaul.activities.attempt.workspaces import nearest_folder, not_here
 from longhaul.activities.tool import ToolError
 from longhaul.activities.tools.files import opened
-from longhaul.agent.values.spec.knowledge import TRIGGER_CAP_CHARS, TRIGGERS_CAP
-from longhaul.agent.values.spec.skills import LOADER, ProjectFile, Skill
+from longhaul.agent.values.spec.knowledge import LOADER, TRIGGER_CAP_CHARS, TRIGGERS_CAP, ProjectFile, Skill
 
 log = logging.getLogger(__name__)
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.tools.setup_error import ToolSetupError
-from longhaul.agent.plain.nearest import did_you_mean
-from longhaul.agent.values.spec.knowledge import TRIGGER_CAP_CHARS, TRIGGERS_CAP
-from longhaul.agent.values.spec.skills import LOADER, Skill
+from longhaul.agent.plain.text import did_you_mean
+from longhaul.agent.values.spec.knowledge import LOADER, TRIGGER_CAP_CHARS, TRIGGERS_CAP, Skill
 from longhaul.stores.loading import module_at, names_in, setting_of
 
 log = logging.getLogger(__name__)

@@ -4,29 +4,32 @@ What a call changes stands in its entry. Workers know these tools by description
 check what it hands them.
 """
 
-from longhaul.agent.decisions.session_tools import notebook_subtask_tools, notebook_tools
-from longhaul.agent.decisions.session_tools.background_tools import KILL_TOOL
-from longhaul.agent.decisions.session_tools.plan_mode_tools import PLAN_ENTER_TOOL, PLAN_EXIT_TOOL
+from longhaul.agent.decisions.session_tools import notebook_tools
+from longhaul.agent.decisions.session_tools.plan_tools import PLAN_ENTER_TOOL, PLAN_EXIT_TOOL, RESET_TOOL, TODO_WRITE
 from longhaul.agent.decisions.session_tools.session_tool import InsideTool
-from longhaul.agent.decisions.session_tools.sleep_tools import SLEEP_TOOL, WAIT_FOR_TOOL
-from longhaul.agent.decisions.session_tools.subagent_tools import LIST_TOOL, SEND_TOOL, STOP_TOOL
-from longhaul.agent.decisions.session_tools.todo_tool import TODO_WRITE
-from longhaul.agent.decisions.session_tools.tool_group_tools import RESET_TOOL
+from longhaul.agent.decisions.session_tools.waiting_tools import (
+    KILL_TOOL,
+    LIST_TOOL,
+    SEND_TOOL,
+    SLEEP_TOOL,
+    STOP_TOOL,
+    WAIT_FOR_TOOL,
+)
 from longhaul.agent.decisions.structured_output import answered
-from longhaul.agent.entries.all_entries import CallAnswered, SleepBegun
-from longhaul.agent.fold.ledger.agent_state import OpenCall
-from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
+from longhaul.agent.entries import CallAnswered, SleepBegun
+from longhaul.agent.fold.agent_state import OpenCall
+from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE
 
 _TOOLS = (TODO_WRITE, PLAN_ENTER_TOOL, PLAN_EXIT_TOOL, RESET_TOOL, SLEEP_TOOL, WAIT_FOR_TOOL)
 _AGENTS = (LIST_TOOL, SEND_TOOL, STOP_TOOL, KILL_TOOL)
 _NOTEBOOK = (
     notebook_tools.CREATE,
-    notebook_subtask_tools.REVISE,
-    notebook_subtask_tools.UPDATE,
-    notebook_subtask_tools.FINISH,
-    notebook_subtask_tools.VIEW,
-    notebook_tools.FINISH,
+    notebook_tools.REVISE,
+    notebook_tools.UPDATE,
+    notebook_tools.FINISH_SUBTASK,
+    notebook_tools.VIEW,
+    notebook_tools.FINISH_PLAN,
     notebook_tools.VIEW_HISTORY,
     notebook_tools.RECOVER,
 )

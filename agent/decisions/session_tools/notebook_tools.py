@@ -1,4 +1,7 @@
-"""The plan notebook's tools for whole plans: made, changed, ended, taken up again."""
+"""The plan notebook's tools for whole plans: made, changed, ended, taken up again.
+
+The plan notebook's tools for the subtasks of the current plan.
+"""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -6,25 +9,25 @@ from typing import Any, Literal
 from pydantic import Field
 
 from longhaul.agent.decisions.session_tools.session_tool import Answer, InsideTool, Wanted, failed, reading, told
-from longhaul.agent.entries.all_entries import CallAnswered
-from longhaul.agent.fold.ledger.agent_state import OpenCall
-from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.entries import CallAnswered
+from longhaul.agent.fold.agent_state import OpenCall
+from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.plain.values import OpenValue
-from longhaul.agent.values import plan_notebook as book
-from longhaul.agent.values.plan_texts import history_text, standing_text
+from longhaul.agent.values import plans
+from longhaul.agent.values.plans import history_text, standing_text, subtask_text
 from longhaul.agent.values.tasks import MOST_TASKS, NotebookPlan, Task, TasksContext
 
 
 class _Wanted(OpenValue):
-    name: str = Field(min_length=1, max_length=book.NAME_CHARS)
-    description: str = Field(max_length=book.TEXT_CHARS)
-    expected_outcome: str = Field(max_length=book.TEXT_CHARS)
-    subtasks: tuple[book.Subtask, ...] = Field(min_length=1)
+    name: str = Field(min_length=1, max_length=plans.NAME_CHARS)
+    description: str = Field(max_length=plans.TEXT_CHARS)
+    expected_outcome: str = Field(max_length=plans.TEXT_CHARS)
+    subtasks: tuple[plans.Subtask, ...] = Field(min_length=1)
 
 
 class _Ended(OpenValue):
     state: Literal["done", "abandoned"]
-    outcome: str = Field(min_length=1, max_length=book.TEXT_CHARS)
+    outcome: str = Field(min_length=1, max_length=plans.TEXT_CHARS)
 
 
 class _Found(OpenValue):
@@ -37,7 +40,7 @@ def planning(kind: type[Wanted], do: Callable[[OpenCall, TasksContext, Wanted], 
     def answer(call: OpenCall, ledger: Ledger, wanted: Wanted) -> CallAnswered:
         try:
             return do(call, ledger.state.tasks_context, wanted)
-        except book.BadPlan as error:
+        except plans.BadPlan as error:
             return failed(call, str(error))
 
     return reading(kind, answer)
@@ -52,14 +55,14 @@ def stands(call: OpenCall, said: str, plan: NotebookPlan | None, tasks: tuple[Ta
 def current(known: TasksContext) -> NotebookPlan:
     """Raises BadPlan where there is none."""
     if known.current_plan is None:
-        raise book.BadPlan(f"there is no plan; make one by {book.CREATE_PLAN}")
+        raise plans.BadPlan(f"there is no plan; make one by {plans.CREATE_PLAN}")
     return known.current_plan
 
 
 def _create(call: OpenCall, known: TasksContext, wanted: _Wanted) -> CallAnswered:
-    tasks = book.begun(wanted.subtasks)
+    tasks = plans.begun(wanted.subtasks)
     plan = NotebookPlan(
-        id=book.next_plan_id(known),
+        id=plans.next_plan_id(known),
         name=wanted.name,
         description=wanted.description,
         expected_outcome=wanted.expected_outcome,
@@ -67,25 +70,25 @@ def _create(call: OpenCall, known: TasksContext, wanted: _Wanted) -> CallAnswere
     said, before = f"Plan {plan.name!r} is made.", known.current_plan
     if before is not None:
         said += f" Plan {before.name!r} is abandoned for it, and kept as {before.id}."
-    over = book.filed(known, "abandoned", f"plan {plan.id} ({plan.name}) took its place")
-    return stands(call, said, plan, tasks, plans=book.PlanChange(current=plan, filed=over))
+    over = plans.filed(known, "abandoned", f"plan {plan.id} ({plan.name}) took its place")
+    return stands(call, said, plan, tasks, plans=plans.PlanChange(current=plan, filed=over))
 
 
-def _finish(call: OpenCall, known: TasksContext, wanted: _Ended) -> CallAnswered:
+def _finish_plan(call: OpenCall, known: TasksContext, wanted: _Ended) -> CallAnswered:
     plan = current(known)
     open_at = [at for at, task in enumerate(known.tasks) if task.is_open]
     if wanted.state == "done" and open_at:
         name = known.tasks[open_at[0]].subject
-        raise book.BadPlan(
+        raise plans.BadPlan(
             f"state: subtask {open_at[0]} ({name!r}) is not over, so the plan is not done; finish it, give it up by "
-            f"{book.UPDATE_SUBTASK}, or end the plan as 'abandoned'"
+            f"{plans.UPDATE_SUBTASK}, or end the plan as 'abandoned'"
         )
-    over = book.filed(known, wanted.state, wanted.outcome)
+    over = plans.filed(known, wanted.state, wanted.outcome)
     said = f"Plan {plan.name!r} is over: {wanted.state}."
-    return stands(call, said, None, (), plans=book.PlanChange(filed=over))
+    return stands(call, said, None, (), plans=plans.PlanChange(filed=over))
 
 
-def _view(call: OpenCall, known: TasksContext, _: OpenValue) -> CallAnswered:
+def _view_plan(call: OpenCall, known: TasksContext, _: OpenValue) -> CallAnswered:
     return CallAnswered(result=told(call, history_text(known.historical_plans)))
 
 
@@ -93,13 +96,13 @@ def _recover(call: OpenCall, known: TasksContext, wanted: _Found) -> CallAnswere
     found = next((plan for plan in known.historical_plans if plan.id == wanted.plan_id), None)
     if found is None:
         ids = ", ".join(plan.id for plan in known.historical_plans) or "none"
-        raise book.BadPlan(f"plan_id: there is no plan {wanted.plan_id[:50]!r} that is over; there are: {ids}")
+        raise plans.BadPlan(f"plan_id: there is no plan {wanted.plan_id[:50]!r} that is over; there are: {ids}")
     again = found.model_copy(update={"state": "in_progress", "outcome": "", "finished_at": "", "subtasks": ()})
     said, before = f"Plan {found.name!r} is taken up again.", known.current_plan
     if before is not None:
         said += f" Plan {before.name!r} is abandoned for it, and kept as {before.id}."
-    over = book.filed(known, "abandoned", f"plan {found.id} ({found.name}) was taken up again in its place")
-    change = book.PlanChange(current=again, filed=over, recovered=found.id)
+    over = plans.filed(known, "abandoned", f"plan {found.id} ({found.name}) was taken up again in its place")
+    change = plans.PlanChange(current=again, filed=over, recovered=found.id)
     return stands(call, said, again, found.subtasks, plans=change)
 
 
@@ -109,17 +112,17 @@ SUBTASK_SCHEMA: dict[str, Any] = {
         "name": {
             "type": "string",
             "minLength": 1,
-            "maxLength": book.NAME_CHARS,
+            "maxLength": plans.NAME_CHARS,
             "description": "In ten words or less.",
         },
         "description": {
             "type": "string",
-            "maxLength": book.TEXT_CHARS,
+            "maxLength": plans.TEXT_CHARS,
             "description": "What is to be done, within which bounds.",
         },
         "expected_outcome": {
             "type": "string",
-            "maxLength": book.TEXT_CHARS,
+            "maxLength": plans.TEXT_CHARS,
             "description": "What there is when it is done, so that it can be checked.",
         },
     },
@@ -128,7 +131,7 @@ SUBTASK_SCHEMA: dict[str, Any] = {
 }
 
 CREATE = InsideTool(
-    name=book.CREATE_PLAN,
+    name=plans.CREATE_PLAN,
     description="""\
 Makes a plan for the work at hand: a list of subtasks that are done one after the other. People see it as well. A plan \
 that there is already is kept as abandoned.""",
@@ -143,8 +146,8 @@ that there is already is kept as abandoned.""",
     answer=planning(_Wanted, _create),
 )
 
-FINISH = InsideTool(
-    name=book.FINISH_PLAN,
+FINISH_PLAN = InsideTool(
+    name=plans.FINISH_PLAN,
     description="""\
 Ends the plan: as done, when all of its subtasks are over, or as abandoned, once whoever asked for it has said so.""",
     input_schema={
@@ -154,31 +157,149 @@ Ends the plan: as done, when all of its subtasks are over, or as abandoned, once
             "outcome": {
                 "type": "string",
                 "minLength": 1,
-                "maxLength": book.TEXT_CHARS,
+                "maxLength": plans.TEXT_CHARS,
                 "description": "What came of it, or why it is given up.",
             },
         },
         "required": ["state", "outcome"],
         "additionalProperties": False,
     },
-    answer=planning(_Ended, _finish),
+    answer=planning(_Ended, _finish_plan),
 )
 
 VIEW_HISTORY = InsideTool(
-    name=book.VIEW_PLANS,
+    name=plans.VIEW_PLANS,
     description="Lists the plans that are over, the newest first.",
     input_schema={"type": "object", "properties": {}, "additionalProperties": False},
-    answer=planning(OpenValue, _view),
+    answer=planning(OpenValue, _view_plan),
 )
 
 RECOVER = InsideTool(
-    name=book.RECOVER_PLAN,
+    name=plans.RECOVER_PLAN,
     description="Takes a plan up again that is over. A current one is kept as abandoned.",
     input_schema={
         "type": "object",
-        "properties": {"plan_id": {"type": "string", "description": f"As {book.VIEW_PLANS} tells it."}},
+        "properties": {"plan_id": {"type": "string", "description": f"As {plans.VIEW_PLANS} tells it."}},
         "required": ["plan_id"],
         "additionalProperties": False,
     },
     answer=planning(_Found, _recover),
+)
+
+
+class _Revision(OpenValue):
+    subtask_idx: int
+    action: plans.Action
+    subtask: plans.Subtask | None = None
+
+
+class _Move(OpenValue):
+    subtask_idx: int
+    state: plans.Moved
+
+
+class _Outcome(OpenValue):
+    subtask_idx: int
+    subtask_outcome: str = Field(min_length=1, max_length=plans.OUTCOME_CHARS)
+
+
+class _Places(OpenValue):
+    subtask_idx: tuple[int, ...] = Field(min_length=1, max_length=MOST_TASKS)
+
+
+def _revise(call: OpenCall, known: TasksContext, wanted: _Revision) -> CallAnswered:
+    plan = current(known)
+    tasks = plans.revised(known.tasks, wanted.subtask_idx, wanted.action, wanted.subtask)
+    done = {"add": "added", "revise": "revised", "delete": "deleted"}[wanted.action]
+    return stands(call, f"Subtask {wanted.subtask_idx} is {done}.", plan, tasks)
+
+
+def _update(call: OpenCall, known: TasksContext, wanted: _Move) -> CallAnswered:
+    plan = current(known)
+    tasks = plans.moved(known.tasks, wanted.subtask_idx, wanted.state)
+    return stands(call, f"Subtask {wanted.subtask_idx} is {wanted.state} now.", plan, tasks)
+
+
+def _finish_subtask(call: OpenCall, known: TasksContext, wanted: _Outcome) -> CallAnswered:
+    plan = current(known)
+    tasks = plans.finished(known.tasks, wanted.subtask_idx, wanted.subtask_outcome)
+    return stands(call, f"Subtask {wanted.subtask_idx} is done.", plan, tasks)
+
+
+def _view_subtasks(call: OpenCall, known: TasksContext, wanted: _Places) -> CallAnswered:
+    current(known)
+    found = plans.viewed(known.tasks, wanted.subtask_idx)
+    return CallAnswered(result=told(call, "\n".join(subtask_text(at, task) for at, task in found)))
+
+
+_PLACE: dict[str, Any] = {"type": "integer", "minimum": 0, "description": "Of the subtask in the plan, from 0 on."}
+
+REVISE = InsideTool(
+    name=plans.REVISE_PLAN,
+    description="""\
+Changes the plan by one subtask: adds it before the one with this number, writes that one anew, or deletes it.""",
+    input_schema={
+        "type": "object",
+        "properties": {
+            "subtask_idx": _PLACE,
+            "action": {"type": "string", "enum": ["add", "revise", "delete"]},
+            "subtask": {**SUBTASK_SCHEMA, "description": "To add, or to write in the place of the old one."},
+        },
+        "required": ["subtask_idx", "action"],
+        "additionalProperties": False,
+    },
+    answer=planning(_Revision, _revise),
+)
+
+UPDATE = InsideTool(
+    name=plans.UPDATE_SUBTASK,
+    description=f"""\
+Begins a subtask, puts it back or gives it up. One at a time is in progress, and those before it are over. One that is \
+done is told by {plans.FINISH_SUBTASK}.""",
+    input_schema={
+        "type": "object",
+        "properties": {
+            "subtask_idx": _PLACE,
+            "state": {"type": "string", "enum": ["todo", "in_progress", "abandoned"]},
+        },
+        "required": ["subtask_idx", "state"],
+        "additionalProperties": False,
+    },
+    answer=planning(_Move, _update),
+)
+
+FINISH_SUBTASK = InsideTool(
+    name=plans.FINISH_SUBTASK,
+    description="Marks a subtask as done, with what came of it; the next one is begun.",
+    input_schema={
+        "type": "object",
+        "properties": {
+            "subtask_idx": _PLACE,
+            "subtask_outcome": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": plans.OUTCOME_CHARS,
+                "description": """\
+What there is now: the facts, the numbers, the path of a file; not that you did it. Write what is long into a file, \
+and name that.""",
+            },
+        },
+        "required": ["subtask_idx", "subtask_outcome"],
+        "additionalProperties": False,
+    },
+    answer=planning(_Outcome, _finish_subtask),
+)
+
+VIEW = InsideTool(
+    name=plans.VIEW_SUBTASKS,
+    description="Shows subtasks of the plan with all that is known of them.",
+    input_schema={
+        "type": "object",
+        "properties": {
+            "subtask_idx": {"type": "array", "items": _PLACE, "minItems": 1, "maxItems": MOST_TASKS},
+        },
+        "required": ["subtask_idx"],
+        "additionalProperties": False,
+    },
+    answer=planning(_Places, _view_subtasks),
 )

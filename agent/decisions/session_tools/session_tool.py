@@ -5,10 +5,10 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from longhaul.agent.entries.all_entries import CallAnswered, SleepBegun
-from longhaul.agent.fold.ledger.agent_state import OpenCall
-from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.plain.mistakes import what_is_wrong
+from longhaul.agent.entries import CallAnswered, SleepBegun
+from longhaul.agent.fold.agent_state import OpenCall
+from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.plain.errors import what_is_wrong
 from longhaul.agent.plain.values import OpenValue
 from longhaul.agent.values.conversation.messages import ToolResultBlock, ToolResultState
 

@@ -1,23 +1,69 @@
-"""Messages and the blocks they are made of: what the model, a person and the record all read.
+"""Keeps with a block what its provider wants back, and nobody else can read: signatures, phases.
+
+Messages and the blocks they are made of: what the model, a person and the record all read.
 
 Names and states are AgentScope v2's (agentscope/message). Two differences, both for the sake of the record:
 ids and times come from outside (the workflow's clock), never from a global; and the unit is one message per
 model call and per tool result, because each crosses the history once. `agent.views.transcript` folds them into the
 one assistant message per reply that a reader expects.
+
+Guesses from its bytes how large a message is for a model, where no worker has counted it yet.
+
+A tool's result that is the reply itself: `response_msg` in its metadata.
+
+Titles: how requests begin, on one line. Lists tell sessions apart by them, and requests that wait.
+
+Tells whether messages can stand in a context: no provider takes a call without its result, or the other way
+round.
+
+The reasons why a model stopped speaking, the same for every provider.
+
+Questions of an MCP server to a person, before it goes on with a call (elicitation): part of the call that waits.
+
+Whatever stands here was written by a server: workers have bounded it, and have checked that each schema is one.
 """
 
+import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Any, Literal, assert_never
+from typing import Annotated, Any, Literal, Self, assert_never
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationError
 
-from longhaul.agent.plain.canonical import digest_of
-from longhaul.agent.plain.values import Given, Many, OpenValue, sparse
-from longhaul.agent.values.conversation.provider_extras import CONTINUES, Extras
+from longhaul.agent.plain.measures import outside_estimate
+from longhaul.agent.plain.values import Given, Many, OpenValue, digest_of, sparse
 from longhaul.agent.values.permission import PermissionRule
+
+EXTRAS_BYTES = 400_000
+"""Of one block's as JSON: more than any provider is known to send, and less than a reply may have."""
+
+
+def extras_bytes(extras: dict[str, Any]) -> int:
+    """Raises ValueError for what is no JSON."""
+    try:
+        return len(json.dumps(extras, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"extras have to be JSON: {error}") from None
+
+
+def _bounded(extras: dict[str, Any]) -> dict[str, Any]:
+    if extras and (size := extras_bytes(extras)) > EXTRAS_BYTES:
+        raise ValueError(f"extras of {size:,} bytes; a block may have {EXTRAS_BYTES:,}: leave them out")
+    return extras
+
+
+Extras = Annotated[dict[str, Any], AfterValidator(_bounded)]
+"""By the provider's own names, with who it is from (`thinking_origin` in activities/): no other is sent it."""
+
+REASONING_FIELD = "reasoning_field"
+"""Of a thought by Chat Completions: the name under which its server tells it, and wants it back."""
+UNSIGNED = frozenset({REASONING_FIELD, "made_by", "made_behind"})
+"""Of a thought with these alone the text may be changed: nobody has signed it."""
+
+CONTINUES = "continues"
+"""Of a text with which a model goes on where its message before broke off: no line ends between the two."""
 
 
 class ToolCallState(StrEnum):
@@ -298,3 +344,200 @@ SEEN_BY_THE_MODEL = {"role", "name", "content"}
 def message_digest(message: Msg) -> str:
     """Digest of what the model sees of a message: ids, times and usage are not part of it."""
     return digest_of(message.model_dump(mode="json", include=SEEN_BY_THE_MODEL))
+
+
+DATA_TOKENS = 1_600
+"""An image, whatever its bytes: providers scale it down to about this."""
+FRAME_TOKENS = 8
+"""Role, name and what stands around a message."""
+
+
+def outside_tokens(message: Msg) -> int:
+    """Tokens of a message that came from outside or that the record made itself."""
+    names = sum(text_tokens(call.name) for call in message.get_tool_calls())
+    parts = (part for block in message.content for part in parts_of(block))
+    return FRAME_TOKENS + names + sum(text_tokens(part) if isinstance(part, str) else DATA_TOKENS for part in parts)
+
+
+def text_tokens(text: str) -> int:
+    """Tokens of a text, guessed from its bytes."""
+    # A lone surrogate has no UTF-8: it is counted as what stands in its place.
+    return outside_estimate(len(text.encode("utf-8", "replace")))
+
+
+RESPONSE_MSG = "response_msg"
+
+
+def response_in(result: ToolResultBlock) -> str:
+    """The text of the message, or the text itself; empty where there is none, or the tool did not succeed."""
+    said = result.metadata.get(RESPONSE_MSG)
+    if said is None or result.state is not ToolResultState.SUCCESS:
+        return ""
+    if isinstance(said, str):
+        return said
+    try:
+        return Msg.model_validate(said).get_text_content()
+    except ValidationError:
+        return ""
+
+
+TITLE_CHARS = 120
+_LOOKED_AT = 20
+"""Times as many characters of each text as are shown: blanks are left out, and a megabyte would take its time."""
+
+
+def title_of(messages: Iterable[Msg], chars: int = TITLE_CHARS) -> str:
+    """Up to so many characters of the first of a user's messages that says something, and the names of what came with
+    it; empty where none does. It may hold anything that a person can type but line breaks and lone surrogates."""
+    return next(filter(None, (_beginning(message, chars) for message in messages if message.role == "user")), "")
+
+
+def _beginning(message: Msg, chars: int) -> str:
+    said: list[str] = []
+    for block in message.content:
+        if isinstance(block, TextBlock):
+            said += block.text[: chars * _LOOKED_AT].split()
+        elif isinstance(block, DataBlock):
+            said.append(f"[{block.name or block.source.media_type}]")
+    whole = " ".join(said).encode("utf-8", "replace").decode("utf-8")
+    return whole if len(whole) <= chars else f"{whole[: chars - 1]}…"
+
+
+def problem(context: Sequence[Msg], waiting: Collection[str] = ()) -> str:
+    """What is wrong with the first message that is; empty when all may stand. Calls that are `waiting` have no result,
+    and stand in the last turn."""
+    open_calls: dict[str, int] = {}
+    seen = set[str]()
+    for index, message in enumerate(context):
+        results = message.get_tool_results()
+        if open_calls and not results:
+            call_id, at = next(iter(open_calls.items()))
+            return f"call {call_id!r} of message {at} has no result before message {index}"
+        for result in results:
+            if open_calls.pop(result.id, None) is None:
+                return f"message {index} holds a result for {result.id!r}, which is no open call before it"
+        for call in message.get_tool_calls():
+            if call.id in seen:
+                return f"message {index} uses the call id {call.id!r} a second time"
+            seen.add(call.id)
+            open_calls[call.id] = index
+    for call_id, at in open_calls.items():
+        if call_id not in waiting:
+            return f"call {call_id!r} of message {at} has no result"
+    missing = [call_id for call_id in waiting if call_id not in open_calls]
+    return f"call {missing[0]!r} waits, and is not among the calls without a result" if missing else ""
+
+
+class StopReason(StrEnum):
+    """Of one message of a model."""
+
+    END = "end"
+    """It has said what it wanted to say, calls included."""
+    LENGTH = "length"
+    """The limit of output tokens: the message is not whole."""
+    PAUSED = "paused"
+    """The provider has stopped it in the midst and wants to be asked again."""
+    WINDOW = "window"
+    """The model's window is full: the message is not whole."""
+    REFUSED = "refused"
+    """The model, or a classifier of its provider, does not answer this."""
+    FILTERED = "filtered"
+    """A content filter has stopped it."""
+    UNKNOWN = "unknown"
+    """A word of the provider's that we do not know; the message is taken as it came."""
+
+
+BROKEN_OFF = frozenset({StopReason.LENGTH, StopReason.PAUSED, StopReason.WINDOW})
+"""The message is not whole, and the model is asked to go on with it."""
+REFUSALS = frozenset({StopReason.REFUSED, StopReason.FILTERED})
+"""Another model may answer; the same one would say the same again, and be paid for it."""
+
+
+WHERE = {
+    StopReason.LENGTH: "at the limit of output tokens",
+    StopReason.PAUSED: "because the provider paused it",
+    StopReason.WINDOW: "because the model's window was full",
+}
+"""Where a message broke off, for a person."""
+
+
+def ends_as(stop: StopReason) -> FinishedReason:
+    """How a model call has ended that stopped so."""
+    if stop in BROKEN_OFF:
+        return FinishedReason.INCOMPLETE
+    return FinishedReason.REFUSED if stop in REFUSALS else FinishedReason.COMPLETED
+
+
+MOST_ROUNDS = 20
+"""Questions of one call, one after the other."""
+WARNING = "The answer goes to that server, and stands in this session's record: give no passwords."
+
+
+class ServerQuestion(OpenValue):
+    """One form to fill in, or one address to open."""
+
+    message: str
+    fields: dict[str, Any] = sparse({})
+    """JSON Schema of the answer's `content`, an object, in the words of `agent.plain.json_schemas`."""
+    url: str = sparse("")
+    """To be opened by the person, and never by us; such a question has no fields."""
+
+
+class ServerAsked(OpenValue):
+    """The questions of one round, and how the call goes on with the answers."""
+
+    server: str
+    questions: dict[str, ServerQuestion]
+    """By the server's own keys."""
+    state: str = sparse("")
+    """What the server wants back with the answers, as it is; nobody is shown it."""
+    from_start: bool = sparse(False)
+    """The server keeps nothing of the call: it is made from its beginning, with all answers so far."""
+    round: int = sparse(1)
+    waits: bool = sparse(True)
+    """No answer has come yet."""
+    answers: dict[str, dict[str, Any]] = sparse({})
+    """By key: `action` (accept, decline, cancel) and, of a form that is accepted, `content`."""
+
+    def shown(self) -> Self | None:
+        """For those who look at the call: without what the server wants back; None once it is answered."""
+        return self.model_copy(update={"state": "", "answers": {}}) if self.waits else None
+
+
+def in_words(asked: ServerAsked) -> str:
+    """What a person reads who is to answer; of several questions each with its key."""
+    several = len(asked.questions) > 1
+    told = [f"{f'{key}: ' if several else ''}{_question(one)}" for key, one in asked.questions.items()]
+    return f"The MCP server {asked.server!r} asks: {' '.join(told)} {WARNING}"
+
+
+def example(asked: ServerAsked) -> str:
+    """An answer that accepts, as JSON with a place for each value."""
+    answers = {key: _accepted(one) for key, one in asked.questions.items()}
+    return json.dumps(next(iter(answers.values())) if len(answers) == 1 else answers, ensure_ascii=False)
+
+
+def _question(one: ServerQuestion) -> str:
+    if one.url:
+        return f"{one.message} (It wants you to open {one.url} yourself, and then to accept.)"
+    required = one.fields.get("required", ())
+    fields = [_field(name, field, needed=name in required) for name, field in one.fields.get("properties", {}).items()]
+    return f"{one.message} ({'; '.join(fields) or 'no fields: accept, decline or cancel'})"
+
+
+def _field(name: str, field: dict[str, Any], *, needed: bool) -> str:
+    kind = field.get("type", "any")
+    choices = field.get("enum") or field.get("items", {}).get("enum")
+    words = [str(kind), *([] if needed else ["may be left out"])]
+    words += [f"one of {json.dumps(choices, ensure_ascii=False)}"] if choices else []
+    words += [
+        f"{word} {field[word]}" for word in ("format", "minimum", "maximum", "minLength", "maxLength") if word in field
+    ]
+    words += [str(field[word]) for word in ("title", "description") if field.get(word)]
+    return f"{name}: {', '.join(words)}"
+
+
+def _accepted(one: ServerQuestion) -> dict[str, Any]:
+    if one.url:
+        return {"action": "accept"}
+    return {"action": "accept", "content": dict.fromkeys(one.fields.get("properties", {}), "…")}

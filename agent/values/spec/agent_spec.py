@@ -12,14 +12,22 @@ from pydantic import (
     model_validator,
 )
 
-from longhaul.agent.plain.code_names import NAMES, CodeWithName, Names
-from longhaul.agent.plain.values import Given, Many, Value, sparse, stated
+from longhaul.agent.plain.values import NAMES, CodeWithName, Given, Many, Names, Value, sparse, stated
 from longhaul.agent.values.budget import Budget
 from longhaul.agent.values.conversation.prompt import check_template as check_prompt_template
 from longhaul.agent.values.conversation.prompt import is_template_name
 from longhaul.agent.values.permission import PermissionContext, only_known_keys
-from longhaul.agent.values.plan_notebook import with_notebook
-from longhaul.agent.values.spec.knowledge import Knowledge
+from longhaul.agent.values.plans import with_notebook
+from longhaul.agent.values.spec.knowledge import (
+    LOADER,
+    SKILL_TOOL,
+    BaseName,
+    Knowledge,
+    MemoryMode,
+    check_named,
+    is_static,
+    tools_of,
+)
 from longhaul.agent.values.spec.known_names import (
     DEFAULT_TOOLS,
     CondenserName,
@@ -31,9 +39,7 @@ from longhaul.agent.values.spec.known_names import (
     split_model,
 )
 from longhaul.agent.values.spec.mcp import MCPClient, check_clients, server_of
-from longhaul.agent.values.spec.memory import BaseName, MemoryMode, check_named, is_static, tools_of
 from longhaul.agent.values.spec.profiles import ModelProfile, check_names
-from longhaul.agent.values.spec.skills import LOADER, SKILL_TOOL
 from longhaul.agent.values.spec.summary_template import DEFAULT_SCHEMA, check_template, field_names
 from longhaul.agent.values.spec.workspace import Seal, Workspace
 from longhaul.agent.values.stuck_detection import StuckConfig

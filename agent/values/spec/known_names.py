@@ -9,7 +9,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator
 
-from longhaul.agent.plain.nearest import LONGEST_NAME, did_you_mean, nearest
+from longhaul.agent.plain.text import LONGEST_NAME, did_you_mean, nearest
 
 VENDORS = (
     *("azure", "bedrock", "cerebras", "cohere", "deepseek", "fireworks", "google", "google-vertex", "groq", "litellm"),

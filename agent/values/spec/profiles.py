@@ -10,9 +10,9 @@ from typing import Literal
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
-from longhaul.agent.plain.nearest import did_you_mean
+from longhaul.agent.plain.text import did_you_mean
 from longhaul.agent.plain.values import Many, Value, sparse
-from longhaul.agent.values.price import Price
+from longhaul.agent.values.budget import Price
 from longhaul.agent.values.spec.known_names import CLOUDS, PROVIDERS, EffortName, is_profile_name
 
 Api = Literal["messages", "responses", "chat", "script", "ai"]

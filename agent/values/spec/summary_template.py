@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from longhaul.agent.plain.errors import BadInput
-from longhaul.agent.plain.tags import tag_of, without
+from longhaul.agent.plain.text import tag_of, without
 
 _MARKS = re.compile(r"\{\{|\}\}|\{(?P<field>\w[\w-]*)\}")
 _OUR_TAG = tag_of("system-info")

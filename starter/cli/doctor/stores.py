@@ -6,7 +6,7 @@ from urllib.parse import unquote, urlsplit
 
 from temporalio.client import Client
 
-from longhaul.agent.plain.optional_dependencies import MissingExtra
+from longhaul.agent.plain.errors import MissingExtra
 from longhaul.starter.cli.doctor.local_checks import Check, why_not_writable
 from longhaul.starter.reach.connection import Unreachable, blobs_of, keyring_of
 from longhaul.starter.reach.storage_places import why_another_store, why_other_blobs

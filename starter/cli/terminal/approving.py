@@ -17,8 +17,8 @@ from temporalio.client import WorkflowQueryFailedError
 from temporalio.service import RPCError
 
 from longhaul.agent.plain.errors import Damaged, Unavailable
-from longhaul.agent.plain.gist import parsed
-from longhaul.agent.plain.result_schema import unusable, wrong_places
+from longhaul.agent.plain.json_schemas import unusable, wrong_places
+from longhaul.agent.plain.text import parsed
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.agent.views.would_pass import WouldPass
 from longhaul.starter import render, render_pending

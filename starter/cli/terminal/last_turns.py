@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from longhaul.agent.values.conversation.messages import Msg, TextBlock
-from longhaul.agent.values.conversation.titles import title_of
+from longhaul.agent.values.conversation.messages import Msg, TextBlock, title_of
 from longhaul.starter import render, render_session
 from longhaul.starter.cli.terminal.markdown import MarkdownText
 from longhaul.starter.cli.terminal.screen import Screen

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from longhaul.agent.entries.requests import When
+from longhaul.agent.entries import When
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter import render
 from longhaul.starter.cli.exit_codes import Exit

@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 from rich.text import Text
 
 from longhaul.agent.values.conversation.messages import DataBlock, ToolResultState
-from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
+from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE
 from longhaul.agent.values.subagents import AGENT
-from longhaul.agent.views.budget import CALL_ID
 from longhaul.agent.views.event_types import AgentEvent
+from longhaul.agent.views.session_views import CALL_ID
 from longhaul.starter import render
 from longhaul.starter.cli.session_lookup import flags_of
 from longhaul.starter.cli.terminal.progress_line import ProgressLine

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from rich.text import Text
 
-from longhaul.agent.plain.nearest import did_you_mean
+from longhaul.agent.plain.text import did_you_mean
 from longhaul.agent.values.permission import PermissionMode
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter import render, render_session

@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 from rich.text import Text
 
-from longhaul.agent.entries.requests import When
-from longhaul.agent.plain.nearest import nearest
+from longhaul.agent.entries import When
+from longhaul.agent.plain.text import nearest
 from longhaul.starter import render, render_background, render_session
 from longhaul.starter.cli.session_lookup import flags_of
 from longhaul.starter.cli.terminal import session_commands

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from longhaul.agent.entries.requests import When
+from longhaul.agent.entries import When
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.cli.exit_codes import Exit, Misuse, Outcome
 from longhaul.starter.cli.session_lookup import connected

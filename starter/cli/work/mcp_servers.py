@@ -9,7 +9,7 @@ from rich.text import Text
 
 from longhaul.activities.mcp.survey import Survey, Surveyed, surveying
 from longhaul.activities.rehearsal import Rehearsal
-from longhaul.agent.permission.mcp_rules import rule_names
+from longhaul.agent.permission.rule_matching import rule_names
 from longhaul.agent.values.permission import PermissionContext
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.cli.exit_codes import Exit

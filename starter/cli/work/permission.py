@@ -16,9 +16,8 @@ from longhaul.activities.process.sandbox import Box
 from longhaul.activities.rehearsal import Rehearsal
 from longhaul.activities.tools.registry import Toolbox, default_tools, load_modules
 from longhaul.activities.tools.setup_error import ToolSetupError
-from longhaul.agent.entries.all_entries import Verdict
-from longhaul.agent.plain.errors import BadInput
-from longhaul.agent.plain.mistakes import what_is_wrong
+from longhaul.agent.entries import Verdict
+from longhaul.agent.plain.errors import BadInput, what_is_wrong
 from longhaul.agent.values.permission import PermissionContext, PermissionMode, PermissionRule
 from longhaul.starter.cli.exit_codes import Exit, Misuse, complain
 from longhaul.starter.settings import Settings

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from rich.table import Table
 from rich.text import Text
 
-from longhaul.agent.plain.mistakes import what_is_wrong
-from longhaul.agent.plain.times import iso
+from longhaul.agent.plain.errors import what_is_wrong
+from longhaul.agent.plain.measures import iso
 from longhaul.agent.values.deadlines import LONGEST_SECONDS, seconds_in
 from longhaul.agent.values.permission import Behavior, PermissionRule
 from longhaul.agent.values.spec.known_names import without_tool

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from rich.text import Text
 
-from longhaul.agent.plain.asked_schema import why_unusable
+from longhaul.agent.plain.json_schemas import why_unusable
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.views.transcript import final_text
 from longhaul.starter.cli.exit_codes import Misuse, Outcome

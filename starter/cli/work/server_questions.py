@@ -4,8 +4,8 @@ from typing import Any
 
 from rich.text import Text
 
-from longhaul.agent.letters.server_questions import ACTIONS
-from longhaul.agent.values.conversation.server_questions import WARNING, ServerAsked, ServerQuestion
+from longhaul.agent.letters.result_operations import ACTIONS
+from longhaul.agent.values.conversation.messages import WARNING, ServerAsked, ServerQuestion
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.terminal.key_presses import ask
 from longhaul.starter.cli.terminal.screen import Screen

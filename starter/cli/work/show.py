@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from longhaul.agent.plain.nearest import did_you_mean
+from longhaul.agent.plain.text import did_you_mean
 from longhaul.starter import render_background, render_session
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.session_lookup import Name, connected, find_known, flags_of

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.text import Text
 
-from longhaul.agent.entries.requests import When
+from longhaul.agent.entries import When
 from longhaul.starter import render_background
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.session_lookup import Name, connected, find_known, opened

@@ -8,12 +8,10 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from longhaul.agent.decisions.subagent_settings import model_of
-from longhaul.agent.permission.rule_checks import BadRule
-from longhaul.agent.permission.rulebook import check_book
-from longhaul.agent.plain.errors import BadSetup
-from longhaul.agent.plain.mistakes import what_is_wrong
-from longhaul.agent.plain.nearest import did_you_mean
+from longhaul.agent.decisions.subagent_start import model_of
+from longhaul.agent.permission.rulebook import BadRule, check_book
+from longhaul.agent.plain.errors import BadSetup, what_is_wrong
+from longhaul.agent.plain.text import did_you_mean
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter import trust
 from longhaul.starter.client.agent_files.agent_sections import Sections

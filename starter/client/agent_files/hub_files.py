@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from longhaul.agent.plain.canonical import digest_of
+from longhaul.agent.plain.values import digest_of
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files.agent_sections import HubTable
 from longhaul.starter.client.client import Longhaul

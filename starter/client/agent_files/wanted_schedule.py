@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from longhaul.agent.plain.canonical import digest_of
 from longhaul.agent.plain.errors import BadInput
+from longhaul.agent.plain.values import digest_of
 from longhaul.agent.values.deadlines import LONGEST_SECONDS
 from longhaul.agent.values.scheduled_request import Overlap, ScheduledRequest
 from longhaul.agent.values.spec.agent_spec import AgentSpec

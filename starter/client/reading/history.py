@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from itertools import pairwise
 from typing import Protocol
 
-from longhaul.agent.entries.all_entries import AnyEntry, Segment
+from longhaul.agent.entries import AnyEntry, Segment
 from longhaul.agent.life.history import History
 from longhaul.agent.plain.errors import Damaged
 from longhaul.agent.values.conversation.messages import Msg

@@ -7,7 +7,7 @@ from temporalio.converter import WorkflowSerializationContext
 from temporalio.exceptions import FailureError
 from temporalio.service import RPCError
 
-from longhaul.agent.plain.times import iso
+from longhaul.agent.plain.measures import iso
 from longhaul.starter.client.reading.asking import Asking
 from longhaul.workflows.contract import CALL_MODEL, COMPRESS, Status
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from longhaul.agent.letters.rules import listed
+from longhaul.agent.letters.settings_operations import listed
 from longhaul.agent.life.rollover_state import Carried
 from longhaul.agent.record import Record
 from longhaul.agent.views.events import EventFold

@@ -2,12 +2,12 @@
 
 from collections.abc import AsyncIterator
 
-from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.life.forking import KeptFiles, StepFold
+from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.life.history import KeptFiles, StepFold
 from longhaul.agent.life.rollover_state import Carried
-from longhaul.agent.plain.pages import Pages
+from longhaul.agent.plain.text import Pages
 from longhaul.agent.values.conversation.messages import ContentBlock, Msg, ToolCallBlock, ToolCallState
-from longhaul.agent.values.conversation.structured_output import answered_in
+from longhaul.agent.values.conversation.tools import answered_in
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.agent.views.events import EventFold
 from longhaul.agent.views.trajectory import Trajectory, TrajectoryEvent

@@ -2,7 +2,7 @@
 
 from temporalio.client import Client
 
-from longhaul.agent.entries.all_entries import Segment
+from longhaul.agent.entries import Segment
 from longhaul.starter.client.reading.history import HistoryUnreadable
 from longhaul.starter.reach.connection import keyring_in, opened_blobs
 from longhaul.starter.settings import Settings

@@ -4,7 +4,7 @@ its own, and whoever takes a state in from elsewhere is told of those that stay 
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
-from longhaul.agent.fold.ledger.agent_state import AgentState
+from longhaul.agent.fold.agent_state import AgentState
 from longhaul.starter.reach.connection import Unreachable
 from longhaul.starter.visible import one_line
 from longhaul.stores.blobs.blobs import BlobsUnavailable, NoBlob

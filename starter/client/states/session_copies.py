@@ -10,8 +10,8 @@ from typing import NamedTuple
 from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
-from longhaul.agent.fold.ledger.agent_state import AgentState
-from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.fold.agent_state import AgentState
+from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.reading.asking import SILENCES, SILENT_SECONDS, NoSession, Stuck
 from longhaul.starter.client.reading.past import PastSession

@@ -6,16 +6,15 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 
-from longhaul.agent.fold.ledger.agent_state import AgentState
-from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.fold.repairs import rewritten, suspects
+from longhaul.agent.fold.agent_state import AgentState
+from longhaul.agent.fold.context_state import rewritten, suspects
+from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.life import imported_state
-from longhaul.agent.life.forking import state_of_copy, told_of_its_files, told_of_its_work
+from longhaul.agent.life.history import state_of_copy, told_of_its_files, told_of_its_work
 from longhaul.agent.life.imported_state import ReadState
 from longhaul.agent.life.migrations import CURRENT
-from longhaul.agent.permission.rule_checks import BadRule
-from longhaul.agent.permission.rulebook import check_book
-from longhaul.agent.plain.import_problem import ImportProblem
+from longhaul.agent.permission.rulebook import BadRule, check_book
+from longhaul.agent.plain.errors import ImportProblem
 from longhaul.starter.client.states.state_paths import BadPath, steps_of, with_value
 from longhaul.starter.client.wire import Refused
 

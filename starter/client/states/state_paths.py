@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import Any, cast
 
 from longhaul.agent.plain.errors import BadInput
-from longhaul.agent.plain.nearest import did_you_mean
+from longhaul.agent.plain.text import did_you_mean
 
 FIXED = ("session_id", "user_id", "agent", "behaviour", "reply_context", "tool_context.cwd")
 """What is the session's own: it would keep it whatever was sent."""

@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from longhaul.agent.fold.ledger.agent_state import AgentState
-from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.life.forking import files_of_copy, spec_of_copy, work_of_copy
+from longhaul.agent.fold.agent_state import AgentState
+from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.life.history import files_of_copy, spec_of_copy, work_of_copy
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.reading.asking import Asking, NoSession
 from longhaul.starter.client.reading.record import SessionReader

@@ -12,7 +12,7 @@ from longhaul.activities.analysis.chain import Analyzers, AnalyzerSetupError, lo
 from longhaul.activities.analysis.judging_model import ARGUMENTS_CHARS, JudgingModel
 from longhaul.activities.models.failures.errors import ProviderError
 from longhaul.activities.models.model import ModelReply, ModelRequest
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.messages import Msg, TextBlock, ToolCallBlock, Usage, UserMsg
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Risk

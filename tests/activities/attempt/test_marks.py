@@ -13,7 +13,7 @@ from longhaul.activities.tools.bash import Bash
 from longhaul.activities.tools.marked_arguments import checked
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.activities.tools.write import Write
-from longhaul.agent.permission.facts import CallFacts, PathFact, SubCommand
+from longhaul.agent.permission.call_facts import CallFacts, PathFact, SubCommand
 from longhaul.agent.values.conversation.messages import Msg, TextBlock, ToolCallBlock
 from tests.activities.tools.calls import place_at
 

@@ -12,7 +12,7 @@ from longhaul.activities.context.tool_results import Returning
 from longhaul.activities.masking.masker import NO_SECRETS
 from longhaul.activities.tool import Place, ToolCall, ToolError
 from longhaul.activities.tools.bash import Bash
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.messages import DataBlock, HintBlock, TextBlock, ThinkingBlock, ToolCallBlock
 from longhaul.agent.values.spec.agent_spec import AgentSpec, with_secrets_named
 from longhaul.agent.values.spec.agent_spec import Secrets as Allowed

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.attempt.user_rules import found
-from longhaul.agent.permission.rule_checks import BadRule
-from longhaul.agent.permission.rulebook import MAX_RULES, id_of
+from longhaul.agent.permission.rulebook import MAX_RULES, BadRule, id_of
 from longhaul.agent.values.permission import Behavior, PermissionRule, Scope
 from longhaul.stores.state.files import FileStore
 from longhaul.stores.state.memory import MemoryStore

@@ -18,7 +18,7 @@ from longhaul.activities.context.context_cache import Contexts
 from longhaul.activities.context.prompt_digests import Specs
 from longhaul.activities.contract import CompressInput, ContextAddress, Inline
 from longhaul.activities.models.providers import Providers
-from longhaul.agent.entries.all_entries import ContextCompressed
+from longhaul.agent.entries import ContextCompressed
 from longhaul.agent.values.conversation.messages import (
     AssistantMsg,
     ErrorInfo,

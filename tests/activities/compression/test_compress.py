@@ -13,7 +13,7 @@ from temporalio.exceptions import ApplicationError
 from longhaul.activities.contract import MODEL_FAILED
 from longhaul.activities.models.key_places import KeyPlace
 from longhaul.activities.models.providers import Providers
-from longhaul.agent.plain.canonical import chain_digest
+from longhaul.agent.plain.values import chain_digest
 from longhaul.agent.values.conversation.messages import (
     Base64Source,
     DataBlock,

@@ -8,7 +8,7 @@ from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.compression.condensers import CondenserSetupError, DropOldest, load_condensers
 from longhaul.activities.compression.view import Condensation, Question, View
-from longhaul.agent.fold.context_tokens import MASK
+from longhaul.agent.fold.context_state import MASK
 from longhaul.agent.values.conversation.messages import Usage
 from longhaul.agent.values.conversation.prompt import summary_message
 from longhaul.agent.values.spec.agent_spec import ContextConfig

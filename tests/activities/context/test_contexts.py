@@ -4,7 +4,7 @@ import pytest
 
 from longhaul.activities.context.context_cache import WEIGHED_EACH, Contexts, Pull, size_of
 from longhaul.activities.contract import ContextAddress, Inline, Ref, TranscriptPage
-from longhaul.agent.plain.canonical import chain_digest
+from longhaul.agent.plain.values import chain_digest
 from longhaul.agent.values.conversation.messages import (
     AssistantMsg,
     Base64Source,

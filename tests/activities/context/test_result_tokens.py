@@ -12,13 +12,20 @@ from longhaul.activities.context.tokens import TokenCounter
 from longhaul.activities.context.tool_results import Returning
 from longhaul.activities.contract import RecordedPlace, RunTool
 from longhaul.activities.tool import ToolOutput
+from longhaul.agent import entries as e
 from longhaul.agent.decision import BEHAVIOUR
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.fold.context_tokens import tokens
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.fold.context_state import tokens
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.record import Record
-from longhaul.agent.values.conversation.message_tokens import outside_tokens
-from longhaul.agent.values.conversation.messages import AssistantMsg, Msg, TextBlock, ToolCallBlock, Usage, UserMsg
+from longhaul.agent.values.conversation.messages import (
+    AssistantMsg,
+    Msg,
+    TextBlock,
+    ToolCallBlock,
+    Usage,
+    UserMsg,
+    outside_tokens,
+)
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.stores.offload.opening import Offloaders

@@ -14,7 +14,7 @@ from longhaul.activities.context.tokens import TokenCounter
 from longhaul.activities.context.tool_results import Returning
 from longhaul.activities.contract import RecordedPlace, RunTool
 from longhaul.activities.tool import ToolOutput
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.messages import DataBlock, TextBlock, ToolResultBlock, ToolResultState
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.stores.offload.opening import Offloaders

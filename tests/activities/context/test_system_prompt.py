@@ -15,7 +15,7 @@ from longhaul.activities.context.tokens import TokenCounter
 from longhaul.activities.contract import NOT_HERE, PrepareReply
 from longhaul.activities.prepare_reply import Preparation
 from longhaul.activities.tools.registry import Toolbox, default_tools
-from longhaul.agent.entries.all_entries import Prepared
+from longhaul.agent.entries import Prepared
 from longhaul.agent.values.conversation.messages import HintBlock
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import Workspace

@@ -11,7 +11,7 @@ import tiktoken
 from longhaul.activities.context.encodings import FILES, Encodings, at_hand
 from longhaul.activities.context.token_estimate import estimate
 from longhaul.activities.context.tokens import CALL_TOKENS, MESSAGE_TOKENS, TOOL_TOKENS, TOOLS_TOKENS, TokenCounter
-from longhaul.agent.plain.token_correction import corrected
+from longhaul.agent.plain.measures import corrected
 from longhaul.agent.values.conversation.messages import (
     AssistantMsg,
     ContentBlock,

@@ -9,9 +9,8 @@ from pathlib import Path
 from longhaul.activities.repository.dangerous_files import danger_by_name, danger_to_others
 from longhaul.activities.shell.environment_variables import hardened, scrubbed
 from longhaul.activities.shell.facts import examine_command
-from longhaul.agent.permission.decision_table import decide_call
-from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.permission.plan_mode import decide_planning
+from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.decision_table import decide_call, decide_planning
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode
 from tests.activities.corpora.fuzzing import run

@@ -10,7 +10,7 @@ from pathlib import Path
 from longhaul.activities.process.program_run import run_supervised
 from longhaul.activities.process.sandbox import Box, boxed
 from longhaul.activities.shell.environment_variables import hardened, scrubbed
-from longhaul.agent.permission.facts import Confined
+from longhaul.agent.permission.call_facts import Confined
 from tests.activities.corpora.attacks import attacked, may_be_edited
 from tests.activities.corpora.harness import Listener, picture
 from tests.activities.corpora.stage import Stage

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from longhaul.activities.tool import ToolCall
 from longhaul.activities.tools.bash import Bash
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.call_facts import CallFacts
 from tests.activities.corpora.stage import Stage
 
 

@@ -11,7 +11,7 @@ from temporalio.testing import ActivityEnvironment
 from longhaul.activities.mcp.questions import asked_for
 from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.tool import NeedsInput, ToolError, ToolOutput
-from longhaul.agent.values.conversation.server_questions import ServerAsked, in_words
+from longhaul.agent.values.conversation.messages import ServerAsked, in_words
 from tests.activities.mcp.serving import SECRETS, free_port, servers, serving, small, stdio, tools_of, used
 from tests.activities.tools.calls import called, place_at
 from tests.e2e.processes import ROOT

@@ -17,8 +17,7 @@ from longhaul.activities.models.side_model import SideModel
 from longhaul.activities.tool import ToolError, ToolOutput
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.agent.values.spec.agent_spec import ModelConfig
-from longhaul.agent.values.spec.mcp import MCPClient
-from longhaul.agent.values.spec.mcp_sampling import Sampling
+from longhaul.agent.values.spec.mcp import MCPClient, Sampling
 from tests.activities.mcp.serving import SECRETS, free_port, servers, serving, small, used
 from tests.activities.tools.calls import called, place_at
 from tests.e2e.processes import ROOT

@@ -18,7 +18,7 @@ from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.tool import GivenUp, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.absent import AbsentTool
 from longhaul.activities.tools.registry import Toolbox
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.spec.mcp import CONNECTION, MCPClient
 from tests.activities.mcp.serving import CLIENT, SECRETS, free_port, servers, serving, small, tools_of, used
 from tests.activities.mcp.small import TOOLS

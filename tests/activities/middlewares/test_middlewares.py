@@ -17,7 +17,7 @@ from longhaul.activities.middlewares.runtime import RuntimeContext, as_current, 
 from longhaul.activities.middlewares.wrapping import Wrapped
 from longhaul.activities.models.model import ModelReply
 from longhaul.activities.tool import NeedsDecision, ToolError, ToolOutput
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.messages import TextBlock, Usage
 from longhaul.agent.values.conversation.tools import Effect
 

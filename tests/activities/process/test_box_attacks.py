@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.permission.facts import Confined
+from longhaul.agent.permission.call_facts import Confined
 from tests.activities.corpora import repositories
 from tests.activities.corpora.attacks import EDITING, READING, passing
 from tests.activities.corpora.confinement import EDIT, OUTSIDE, READ, Cell, run_held

@@ -10,7 +10,7 @@ import pytest
 from longhaul.activities.process.sandbox import Box
 from longhaul.activities.tool import ToolCall, ToolOutput
 from longhaul.activities.tools.bash import Bash
-from longhaul.agent.permission.facts import Confined
+from longhaul.agent.permission.call_facts import Confined
 from tests.activities.corpora.harness import picture
 from tests.activities.corpora.stage import Stage, build, corpus
 

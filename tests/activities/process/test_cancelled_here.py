@@ -26,7 +26,7 @@ from longhaul.activities.probe_call import _look
 from longhaul.activities.tool import Place
 from longhaul.activities.tools.read import Read
 from longhaul.activities.tools.registry import Toolbox
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.call_facts import CallFacts
 from tests.activities.analysis.test_chain import case
 from tests.activities.context.test_prompt_hooks import CONTEXT as PROMPT
 from tests.activities.middlewares.test_middlewares import CONTEXT

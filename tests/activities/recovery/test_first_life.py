@@ -13,7 +13,7 @@ from longhaul.activities.contract import RestoreInput
 from longhaul.activities.prepare_reply import Preparation
 from longhaul.activities.recovery.stored_lives import Claim, Life, spelt_empty
 from longhaul.activities.restore import Restoring
-from longhaul.agent.entries.all_entries import Restored
+from longhaul.agent.entries import Restored
 from longhaul.stores.state.memory import MemoryStore
 from longhaul.stores.state.store import CantReplace, SessionRecord
 

@@ -10,7 +10,7 @@ from longhaul.activities.tool import Place, Tool, ToolCall
 from longhaul.activities.tools.globs import Glob
 from longhaul.activities.tools.grep import Grep
 from longhaul.activities.tools.registry import Toolbox, default_tools
-from longhaul.agent.permission.path_rules import ruled_folders, ruled_paths
+from longhaul.agent.permission.rule_matching import ruled_folders, ruled_paths
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
 from tests.activities.corpora.stage import git
 from tests.activities.tools.calls import RIPGREP

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.activities.shell.facts import examine_command
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.call_facts import CallFacts
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ import pytest
 from longhaul.activities.repository.git_index import tracked_in
 from longhaul.activities.repository.secret_trees import TooLarge, tree_of
 from longhaul.activities.shell.facts import examine_command
-from longhaul.agent.permission.decision_table import decide_call
-from longhaul.agent.permission.plan_mode import decide_planning
+from longhaul.agent.permission.decision_table import decide_call, decide_planning
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
 from tests.activities.corpora.stage import Line, Stage, build, corpus, git

@@ -9,7 +9,7 @@ import pytest
 from longhaul.activities.rehearsal import Rehearsal
 from longhaul.activities.shell.programs import CARRIERS, EDITORS, GIT, PROGRAMS, REPOSITORY_CARRIERS
 from longhaul.activities.tools.registry import Toolbox, default_tools
-from longhaul.agent.plain.word_sets import names
+from longhaul.agent.plain.text import names
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
 from tests.activities.corpora.stage import git
 from tests.activities.tools.calls import RIPGREP

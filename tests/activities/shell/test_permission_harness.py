@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from longhaul.activities.shell.facts import examine_command
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.permission.decision_table import decide_call
-from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode
 from tests.activities.corpora.harness import Listener, listening, picture, run

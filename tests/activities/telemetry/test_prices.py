@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from longhaul.activities.telemetry.prices import BadPrices, Prices, load_prices
+from longhaul.agent.values.budget import Price
 from longhaul.agent.values.conversation.messages import Usage
-from longhaul.agent.values.price import Price
 
 LIST = """
 ["claude-sea"]

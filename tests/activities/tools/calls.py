@@ -5,7 +5,7 @@ from typing import Any
 
 from longhaul.activities.tool import Place, Tool, ToolCall, ToolOutput
 from longhaul.activities.tools.ripgrep import find_ripgrep
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.call_facts import CallFacts
 
 RIPGREP = find_ripgrep() or "rg"
 """The one that was installed with Longhaul; where it is missing each search fails."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 from longhaul.activities.process.sandbox import Box
 from longhaul.activities.tool import Place, ToolOutput
 from longhaul.activities.tools.bash import Bash
-from longhaul.agent.permission.facts import Confined
+from longhaul.agent.permission.call_facts import Confined
 from tests.activities.tools.calls import called
 
 SECRET = "marmalade-6120"

@@ -6,8 +6,8 @@ from temporalio.exceptions import ActivityError, ApplicationError, RetryState
 from longhaul.activities.tools.as_recorded import tool_as_recorded
 from longhaul.activities.tools.function import FunctionTool, tool
 from longhaul.activities.tools.registry import Toolbox, describe
-from longhaul.agent.entries.all_entries import ToolReturned
-from longhaul.agent.fold.ledger.agent_state import OpenCall
+from longhaul.agent.entries import ToolReturned
+from longhaul.agent.fold.agent_state import OpenCall
 from longhaul.agent.values.conversation.messages import ToolCallBlock, ToolResultState
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.workflows.activity_failures import call_failed

@@ -7,7 +7,7 @@ import pytest
 from longhaul.activities.shell.environment_variables import scrubbed
 from longhaul.activities.tool import NeedsDecision, Place, ToolError
 from longhaul.activities.tools.bash import Bash
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.call_facts import CallFacts
 from tests.activities.tools.calls import called, text_of, use
 
 

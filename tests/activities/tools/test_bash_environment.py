@@ -8,7 +8,7 @@ import pytest
 from longhaul.activities.shell.environment_variables import INHERITED, hardened, scrubbed
 from longhaul.activities.tool import Place
 from longhaul.activities.tools.bash import Bash
-from longhaul.agent.plain.word_sets import names
+from longhaul.agent.plain.text import names
 from tests.activities.corpora.stage import git
 from tests.activities.tools.calls import text_of
 

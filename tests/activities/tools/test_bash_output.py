@@ -12,7 +12,7 @@ from longhaul.activities.process.output_truncation import ClippedBytes
 from longhaul.activities.tool import Place, ToolError, ToolOutput
 from longhaul.activities.tools.bash import Bash
 from longhaul.activities.tools.bash_output import MOST_ATTEMPTS, STOPPED, BashOutput, Outputs
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.call_facts import CallFacts
 from tests.activities.tools.calls import called, use
 
 

@@ -16,7 +16,7 @@ from longhaul.activities.process.sandbox import Box, Sandbox, boxed, bwrap_probl
 from longhaul.activities.process.sandbox_limits import Limits
 from longhaul.activities.tool import Place, ToolError, ToolOutput
 from longhaul.activities.tools.bash import DESCRIPTION, Bash
-from longhaul.agent.permission.facts import Confined
+from longhaul.agent.permission.call_facts import Confined
 from tests.activities.tools.calls import called, place_at, text_of, use
 from tests.limits import SURE_SECONDS
 

@@ -19,7 +19,7 @@ from longhaul.activities.tool import GivenUp, Place, Tool, ToolCall, ToolError, 
 from longhaul.activities.tools.bash import Bash
 from longhaul.activities.tools.registry import default_tools, load_modules
 from longhaul.activities.tools.sandbox_call import Boxes
-from longhaul.agent.permission.facts import Confined
+from longhaul.agent.permission.call_facts import Confined
 from longhaul.agent.values.spec.workspace import Seal
 from tests.activities.tools.test_sandbox_call import SECRET
 from tests.conftest import found
@@ -178,7 +178,7 @@ import asyncio, sys
 from pathlib import Path
 from longhaul.activities.process.sandbox import Box
 from longhaul.activities.process.container import read_images
-from longhaul.agent.permission.facts import Confined
+from longhaul.agent.permission.call_facts import Confined
 from longhaul.agent.values.spec.workspace import Seal
 from tests.activities.tools.test_contained import run
 box = Box(images=read_images(sys.argv[1]))

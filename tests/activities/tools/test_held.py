@@ -17,7 +17,7 @@ from longhaul.activities.process.sandbox import Box, bwrap_problem
 from longhaul.activities.repository import dangerous_files
 from longhaul.activities.tool import NeedsDecision, Place, ToolError
 from longhaul.activities.tools.bash import REFUSED, Bash
-from longhaul.agent.permission.facts import Confined
+from longhaul.agent.permission.call_facts import Confined
 from tests.activities.corpora.harness import listening
 from tests.activities.corpora.stage import git
 from tests.activities.tools.calls import called

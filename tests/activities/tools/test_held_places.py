@@ -13,7 +13,7 @@ import pytest
 
 from longhaul.activities.tool import Place
 from longhaul.activities.tools.bash import Bash
-from longhaul.agent.permission.facts import Confined
+from longhaul.agent.permission.call_facts import Confined
 from tests.activities.corpora.stage import git
 from tests.activities.tools.calls import RIPGREP, place_at
 from tests.activities.tools.holding import PROVEN, SECRET, held, said

@@ -17,8 +17,8 @@ from longhaul.activities.tools.recall import Recall
 from longhaul.activities.tools.registry import Toolbox, default_tools
 from longhaul.activities.tools.session_tools import inside_tools
 from longhaul.activities.tools.skills.skill import LoadSkill
-from longhaul.agent.permission.path_rules import ruled_folders, ruled_paths
-from longhaul.agent.plain.word_sets import names
+from longhaul.agent.permission.rule_matching import ruled_folders, ruled_paths
+from longhaul.agent.plain.text import names
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
 from longhaul.agent.values.spec.known_names import TOOLS
 from longhaul.stores.memories.opening import LongTerm

@@ -11,7 +11,7 @@ from longhaul.activities.tools.skills.skill_files import (
     find_project_files,
     find_skills,
 )
-from longhaul.agent.values.spec.skills import ProjectFile, Skill
+from longhaul.agent.values.spec.knowledge import ProjectFile, Skill
 
 BODY = "Three parts of sand.\n"
 

@@ -12,8 +12,8 @@ from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.registry import Toolbox, describe, finishing
 from longhaul.activities.tools.setup_error import ToolSetupError
 from longhaul.activities.tools.structured_output import MOST_FIELDS, MOST_VALUE_BYTES, BadAskedSchema, GenerateResponse
-from longhaul.agent.plain.asked_schema import why_unusable
-from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
+from longhaul.agent.plain.json_schemas import why_unusable
+from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE
 from tests.activities.tools.forms import Form, forms
 
 

@@ -1,7 +1,7 @@
 """What a model's API can't express is recorded once in a session, for each model."""
 
-from longhaul.agent.decisions.adjustments import with_new_adjustments
-from longhaul.agent.entries import all_entries as e
+from longhaul.agent import entries as e
+from longhaul.agent.decisions.model_turn import with_new_adjustments
 from longhaul.agent.values.conversation.messages import AssistantMsg
 from longhaul.agent.views.events import EventFold
 from tests.agent.play import Play, text

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.decisions.notices import to_tell
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.entries.notices import Notice
-from longhaul.agent.fold.ledger.approval_digest import seen_digest
-from longhaul.agent.permission.facts import CallFacts, PathFact
+from longhaul.agent import entries as e
+from longhaul.agent.decisions.deadline_steps import to_tell
+from longhaul.agent.entries import Notice
+from longhaul.agent.fold.approval_digest import seen_digest
+from longhaul.agent.permission.call_facts import CallFacts, PathFact
 from longhaul.agent.steps import Act, Examine, Idle, Judge, Park
 from longhaul.agent.values.permission import PermissionMode, PermissionRule
 from longhaul.agent.views.events import EventFold

@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhaul.agent.entries import all_entries as e
+from longhaul.agent import entries as e
 from longhaul.agent.steps import Idle
 from longhaul.agent.values.conversation.messages import ContentBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor

@@ -5,11 +5,11 @@ import json
 import pytest
 
 from longhaul.agent.decision import BEHAVIOUR
-from longhaul.agent.decisions.session_tools.subagent_tools import SEND_TOOL
-from longhaul.agent.decisions.subagents import lost
-from longhaul.agent.entries.session_tools import CallAnswered
-from longhaul.agent.fold.ledger.agent_state import OpenCall
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.decisions.session_tools.waiting_tools import SEND_TOOL
+from longhaul.agent.decisions.subagent_start import lost
+from longhaul.agent.entries import CallAnswered
+from longhaul.agent.fold.agent_state import OpenCall
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.steps import Idle
 from longhaul.agent.values.conversation.messages import ContentBlock, ToolCallBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor

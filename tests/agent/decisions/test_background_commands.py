@@ -4,16 +4,16 @@ import json
 
 import pytest
 
-from longhaul.agent.decisions.background import at_work, begun, ended, is_wanted, lost, to_take_over, why_not
+from longhaul.agent import entries as e
+from longhaul.agent.decisions.background_commands import at_work, begun, ended, is_wanted, lost, to_take_over, why_not
 from longhaul.agent.decisions.rollover import Load, history_is_long
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.fold.ledger.agent_state import OpenCall
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.fold.agent_state import OpenCall
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.record import Record
 from longhaul.agent.steps import TakeOver
-from longhaul.agent.values.background import BackgroundCommand
 from longhaul.agent.values.conversation.messages import ToolCallBlock, ToolResultBlock, ToolResultState
 from longhaul.agent.values.conversation.tools import ToolDescriptor
+from longhaul.agent.values.subagents import BackgroundCommand
 from tests.agent.family import ABOVE, HOUSE, Family
 from tests.agent.play import text
 

@@ -6,17 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longhaul.agent.decisions.budget import attempts_paid
+from longhaul.agent import entries as e
+from longhaul.agent.decisions.budget_limits import attempts_paid
 from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.entries import all_entries as e
 from longhaul.agent.steps import Idle, Park, Think
-from longhaul.agent.values.budget import NEW_ACCOUNT, Account, Budget, Tariff
-from longhaul.agent.values.conversation.messages import AssistantMsg, ErrorInfo, Msg, TextBlock, Usage
-from longhaul.agent.values.conversation.wellformed import problem
-from longhaul.agent.values.price import Price
+from longhaul.agent.values.budget import NEW_ACCOUNT, Account, Budget, Price, Tariff
+from longhaul.agent.values.conversation.messages import AssistantMsg, ErrorInfo, Msg, TextBlock, Usage, problem
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig
-from longhaul.agent.views.budget import BudgetStanding, standing
-from longhaul.agent.views.search_attributes import row_of
+from longhaul.agent.views.session_views import BudgetStanding, row_of, standing
 from tests.agent.play import SPEC, Play, calls, succeeded, text
 
 ROOM = 100

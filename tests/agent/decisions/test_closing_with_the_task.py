@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from longhaul.agent.entries import all_entries as e
+from longhaul.agent import entries as e
 from longhaul.agent.steps import Checkpoint, Close, Idle
 from longhaul.agent.values.conversation.messages import ErrorInfo
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.agent.views.subagents import report
+from longhaul.agent.views.session_views import report
 from tests.agent.decisions.test_keeping import left_by
 from tests.agent.family import ABOVE, HOUSE, Family, tasks
 from tests.agent.play import Line, spoken, text

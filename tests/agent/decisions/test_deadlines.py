@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from longhaul.agent.decisions.deadlines import next_due, reached
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.letters.doubts import open_doubts
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent import entries as e
+from longhaul.agent.decisions.deadline_steps import next_due, reached
+from longhaul.agent.letters.result_operations import open_doubts
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.steps import Idle, Park, Think
 from longhaul.agent.values.deadlines import Deadline, Deadlines, RiskFound, deadline_of
 from longhaul.agent.values.permission import PermissionContext

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from longhaul.agent.decisions.fused_reads import are_read_along, rules_sent_along
+from longhaul.agent.decisions.call_verdicts import are_read_along, rules_sent_along
 from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.steps import Act
 from longhaul.agent.values.conversation.messages import ToolCallBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor

@@ -1,17 +1,15 @@
 """What an agent says when its reply was interrupted: words of its settings, or of its workers' hooks, asked once."""
 
-from longhaul.agent.decisions.interrupting import cut_short, replaced_by
-from longhaul.agent.entries import all_entries as e
+from longhaul.agent import entries as e
+from longhaul.agent.decisions.model_turn import cut_short, replaced_by
 from longhaul.agent.life.history import seam_of
 from longhaul.agent.life.rollover_state import Carried, carry
 from longhaul.agent.record import Record
 from longhaul.agent.steps import HandleInterrupt, Idle, Park
-from longhaul.agent.values.conversation.messages import ToolResultBlock, ToolResultState
-from longhaul.agent.values.conversation.wellformed import problem
+from longhaul.agent.values.conversation.messages import ToolResultBlock, ToolResultState, problem
 from longhaul.agent.views.event_types import AgentEvent, EventsSoFar
 from longhaul.agent.views.events import EventFold
-from longhaul.agent.views.message_assembly import ReplyFold
-from longhaul.agent.views.transcript import reply_message
+from longhaul.agent.views.transcript import ReplyFold, reply_message
 from tests.agent.play import Play, calls, spec_with, spoken, text
 
 HELP = "You have stopped me. What is it?"

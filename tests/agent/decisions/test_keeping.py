@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from longhaul.agent import entries as e
 from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.entries import all_entries as e
 from longhaul.agent.life.rollover_state import Carried, carry
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Checkpoint, Close, Idle, Park, Restore, RollOver

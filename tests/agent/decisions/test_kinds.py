@@ -1,6 +1,6 @@
 """What differs for an agent whose replies are code: its steps are kept, and nothing comes between them."""
 
-from longhaul.agent.entries import all_entries as e
+from longhaul.agent import entries as e
 from longhaul.agent.steps import Compress, Join, Remind, Think
 from longhaul.agent.values.conversation.messages import AssistantMsg, ErrorInfo, FinishedReason, ThinkingBlock
 from longhaul.agent.values.spec.agent_spec import ReActConfig

@@ -2,9 +2,9 @@
 
 import pytest
 
+from longhaul.agent import entries as e
 from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.fold.parallel_calls import too_many, without_too_many
+from longhaul.agent.fold.all_changes import too_many, without_too_many
 from longhaul.agent.steps import Act, Park, RollOver
 from longhaul.agent.values.conversation.messages import AssistantMsg, ContentBlock, HintBlock, TextBlock, ToolCallBlock
 from tests.agent.play import Play, calls, text

@@ -2,10 +2,10 @@
 
 import pytest
 
-from longhaul.agent.entries import all_entries as e
+from longhaul.agent import entries as e
 from longhaul.agent.steps import Finish, Memorise
 from longhaul.agent.values.conversation.messages import FinishedReason
-from longhaul.agent.values.spec.memory import MEMORY_SOURCE, found_hint
+from longhaul.agent.values.spec.knowledge import MEMORY_SOURCE, found_hint
 from longhaul.agent.views.events import EventFold
 from tests.agent.play import SPEC, Play, calls, text
 

@@ -15,14 +15,13 @@ from longhaul.agent.steps import Act, Answer
 from longhaul.agent.values.conversation.messages import ContentBlock, ToolCallBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import PermissionMode
-from longhaul.agent.values.plan_notebook import PLAN_TOOLS, PlanNotebook, kept
-from longhaul.agent.values.plan_texts import NO_PLAN, standing_text
+from longhaul.agent.values.plans import NO_PLAN, PLAN_TOOLS, PlanNotebook, kept, standing_text
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ContextConfig
 from longhaul.agent.values.tasks import NotebookPlan, Task, TasksContext
 from longhaul.agent.values.tool_groups import hidden
 from longhaul.agent.views.event_types import AgentEvent, EventsSoFar
 from longhaul.agent.views.events import EventFold
-from longhaul.agent.views.plan import plan_standing, plans_over
+from longhaul.agent.views.session_views import plan_standing, plans_over
 from tests.agent.decisions.test_tasks import hints, todos
 from tests.agent.play import SPEC, TOOLS, Play, text
 

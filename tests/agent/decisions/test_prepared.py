@@ -2,9 +2,9 @@
 
 import pytest
 
+from longhaul.agent import entries as e
 from longhaul.agent.decision import BEHAVIOUR
-from longhaul.agent.decisions.prepared import with_tools_from_before
-from longhaul.agent.entries import all_entries as e
+from longhaul.agent.decisions.model_turn import with_tools_from_before
 from longhaul.agent.steps import Prepare, Think
 from longhaul.agent.values.conversation.messages import HintBlock, ToolResultBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor

@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.decisions.deadlines import next_due
+from longhaul.agent import entries as e
+from longhaul.agent.decisions.deadline_steps import next_due
 from longhaul.agent.decisions.session_tools.all_session_tools import INSIDE
-from longhaul.agent.entries import all_entries as e
 from longhaul.agent.life.imported_state import read_state
-from longhaul.agent.plain.times import iso
+from longhaul.agent.plain.measures import iso
 from longhaul.agent.steps import Act, Park, Restore
 from longhaul.agent.values.conversation.messages import ContentBlock, ToolCallBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.views.events import EventFold
-from longhaul.agent.views.search_attributes import status_word
+from longhaul.agent.views.session_views import status_word
 from tests.agent.play import NOON, TOOLS, Play, asking, calls, carried_over, text
 
 HOUR = 3_600_000

@@ -5,17 +5,15 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent import entries as e
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.steps import Park, Think
 from longhaul.agent.values.conversation.messages import AssistantMsg, Msg, ToolCallBlock, ToolResultBlock
-from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
-from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
+from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE, Effect, ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.stuck_detection import StuckConfig
 from longhaul.agent.views.events import EventFold
-from longhaul.agent.views.message_assembly import ReplyFold
-from longhaul.agent.views.transcript import reply_message
+from longhaul.agent.views.transcript import ReplyFold, reply_message
 from tests.agent.play import SPEC, TOOLS, Line, Play, calls, spec_with, text
 
 SCHEMA = {"type": "object", "properties": {"bricks": {"type": "integer"}}, "required": ["bricks"]}

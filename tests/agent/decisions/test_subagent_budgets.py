@@ -7,15 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from longhaul.agent import entries as e
 from longhaul.agent.decision import BEHAVIOUR
-from longhaul.agent.decisions.subagents import lost
-from longhaul.agent.entries import all_entries as e
+from longhaul.agent.decisions.subagent_start import lost
 from longhaul.agent.steps import Idle, Park
-from longhaul.agent.values.amount import Amount
-from longhaul.agent.values.budget import NEW_ACCOUNT, Account, Budget
+from longhaul.agent.values.budget import NEW_ACCOUNT, Account, Amount, Budget
 from longhaul.agent.values.conversation.messages import ContentBlock, ToolCallBlock, Usage
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig
-from longhaul.agent.views.budget import standing
+from longhaul.agent.views.session_views import standing
 from tests.agent.family import ABOVE, GLAZIER, HOUSE, Family, tasks
 from tests.agent.play import text
 

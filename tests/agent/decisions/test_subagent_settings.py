@@ -2,9 +2,8 @@
 
 import pytest
 
-from longhaul.agent.decisions.subagent_settings import WITHIN, inherited, mode, secrets
+from longhaul.agent.decisions.subagent_start import WITHIN, inherited, mode, secrets
 from longhaul.agent.permission.decision_table import MODES, TABLE
-from longhaul.agent.values.approvals import ToolApproval
 from longhaul.agent.values.deadlines import Deadlines
 from longhaul.agent.values.permission import (
     Behavior,
@@ -13,6 +12,7 @@ from longhaul.agent.values.permission import (
     PermissionMode,
     PermissionRule,
     Risk,
+    ToolApproval,
 )
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig, Secrets
 from longhaul.agent.values.spec.workspace import Seal, Workspace

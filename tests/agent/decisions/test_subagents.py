@@ -2,15 +2,14 @@
 
 import json
 
-from longhaul.agent.decisions.subagents import beginning, lost
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.plain.canonical import digest_of
+from longhaul.agent import entries as e
+from longhaul.agent.decisions.subagent_start import beginning, lost
+from longhaul.agent.plain.values import digest_of
 from longhaul.agent.steps import Idle, Park
 from longhaul.agent.values.conversation.messages import ErrorInfo, ToolCallBlock
 from longhaul.agent.values.spec.agent_spec import ContextConfig
 from longhaul.agent.values.spec.workspace import Workspace, branch_of
-from longhaul.agent.views.search_attributes import row_of, status_word
-from longhaul.agent.views.subagents import family, path
+from longhaul.agent.views.session_views import family, path, row_of, status_word
 from tests.agent.family import ABOVE, GLAZIER, HOUSE, Family, tasks
 from tests.agent.play import calls, spec_with, spoken, text
 

@@ -1,6 +1,6 @@
 """The time of a sub-agent's task, in memory: set when it is given, told as what it was, no bound of later replies."""
 
-from longhaul.agent.entries import all_entries as e
+from longhaul.agent import entries as e
 from longhaul.agent.steps import Idle
 from longhaul.agent.values.conversation.messages import FinishedReason
 from tests.agent.family import ABOVE, GLAZIER, HOUSE, Family, tasks

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from longhaul.agent.letters.worker_notices import shutdown
+from longhaul.agent.letters.peer_operations import shutdown
 from longhaul.agent.steps import Think
 from longhaul.agent.values.conversation.messages import ToolResultBlock, ToolResultState
 from longhaul.agent.views.events import EventFold

@@ -1,13 +1,10 @@
 """What each model has used up: all of it, under few names, and in money where a price is known."""
 
-from longhaul.agent.fold.amounts import OTHERS
+from longhaul.agent.fold.budget_state import OTHERS
 from longhaul.agent.life.rollover_state import Carried
 from longhaul.agent.steps import Idle
-from longhaul.agent.values.amount import ModelSpent
-from longhaul.agent.values.budget import Budget, Tariff
-from longhaul.agent.values.conversation.messages import Usage
-from longhaul.agent.values.conversation.stop_reasons import StopReason
-from longhaul.agent.values.price import Price
+from longhaul.agent.values.budget import Budget, ModelSpent, Price, Tariff
+from longhaul.agent.values.conversation.messages import StopReason, Usage
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig
 from longhaul.workflows import views
 from tests.agent.play import SPEC, Line, Play, Stopped, calls, spec_with, text

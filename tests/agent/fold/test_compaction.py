@@ -6,14 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from longhaul.agent import entries as e
 from longhaul.agent.decisions.compaction import next_cut
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.fold.context_tokens import tokens
+from longhaul.agent.fold.context_state import tokens
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Compress, Finish, Idle, Think
-from longhaul.agent.values.conversation.messages import ErrorInfo, Msg, TextBlock, ToolResultBlock
+from longhaul.agent.values.conversation.messages import ErrorInfo, Msg, TextBlock, ToolResultBlock, problem
 from longhaul.agent.values.conversation.prompt import summary_message
-from longhaul.agent.values.conversation.wellformed import problem
 from longhaul.agent.values.spec.agent_spec import ContextConfig
 from tests.agent.play import SPEC, Line, Play, calls, text
 

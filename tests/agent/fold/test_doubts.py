@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.entries.doubts import Doubt
+from longhaul.agent import entries as e
+from longhaul.agent.entries import Doubt
 from longhaul.agent.fold.synthetic_results import outcome_unknown
-from longhaul.agent.letters.doubts import blocking, open_doubts
+from longhaul.agent.letters.result_operations import blocking, open_doubts
 from longhaul.agent.steps import Idle, Park, Probe, Think
 from longhaul.agent.values.conversation.messages import HintBlock
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.views.events import EventFold
-from longhaul.agent.views.search_attributes import status_word
+from longhaul.agent.views.session_views import status_word
 from longhaul.agent.views.transcript import reply_message
 from longhaul.workflows import views
 from longhaul.workflows.web_ui_page import details

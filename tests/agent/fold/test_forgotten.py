@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhaul.agent.decisions.call_ids import with_own_call_ids
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.fold.ledger.call_id_filter import forget, was_there
-from longhaul.agent.fold.ledger.ledger_values import Forgotten
+from longhaul.agent import entries as e
+from longhaul.agent.decisions.call_verdicts import with_own_call_ids
+from longhaul.agent.fold.ledger import Forgotten, forget, was_there
 from longhaul.agent.life.rollover_state import Carried, carry
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.messages import AssistantMsg, ToolCallBlock

@@ -3,10 +3,10 @@
 from copy import deepcopy
 from dataclasses import fields, is_dataclass
 
-from longhaul.agent.entries.all_entries import CallsExamined, Checkpointed, Segment
-from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.entries import CallsExamined, Checkpointed, Segment
+from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.life.rollover_state import once_saved
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.messages import Usage
 from tests.agent.play import Play, carried_over, text

@@ -1,8 +1,8 @@
 """Secrets in what was written: the record shows marks, and keeps what runs out of all that is shown."""
 
-from longhaul.agent.entries import all_entries as e
+from longhaul.agent import entries as e
 from longhaul.agent.life.history import History
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.messages import Msg, TextBlock
 from longhaul.agent.views.events import EventFold
 from tests.agent.play import Play, asking, text

@@ -2,25 +2,27 @@
 
 import pytest
 
-from longhaul.agent.decisions.continuations import config_for
-from longhaul.agent.fold.repairs import UNANSWERED
+from longhaul.agent.decisions.model_turn import config_for
+from longhaul.agent.fold.context_state import UNANSWERED
 from longhaul.agent.steps import Compress, Finish, Idle, Prepare, Remind, Think
-from longhaul.agent.values.conversation.hints import GO_ON, goes_on, hint_message
 from longhaul.agent.values.conversation.messages import (
+    BROKEN_OFF,
+    REFUSALS,
     ContentBlock,
     ErrorInfo,
     FinishedReason,
     HintBlock,
     Msg,
+    StopReason,
     TextBlock,
     ThinkingBlock,
+    ends_as,
 )
-from longhaul.agent.values.conversation.stop_reasons import BROKEN_OFF, REFUSALS, StopReason, ends_as
+from longhaul.agent.values.conversation.prompt import GO_ON, goes_on, hint_message
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig
 from longhaul.agent.values.stuck_detection import StuckConfig
 from longhaul.agent.views.events import EventFold
-from longhaul.agent.views.message_assembly import ReplyFold
-from longhaul.agent.views.transcript import reply_message
+from longhaul.agent.views.transcript import ReplyFold, reply_message
 from tests.agent.play import SPEC, Line, Play, Stopped, calls, spec_with, text
 
 WATCHED = SPEC.model_copy(update={"stuck": StuckConfig()})

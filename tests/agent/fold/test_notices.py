@@ -3,10 +3,9 @@
 import json
 from typing import Any
 
-from longhaul.agent.decisions.deadlines import next_due, reached, retry_is_due
-from longhaul.agent.decisions.notices import retry_at, should_notify, to_tell
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.entries.notices import Given, shown_arguments
+from longhaul.agent import entries as e
+from longhaul.agent.decisions.deadline_steps import next_due, reached, retry_at, retry_is_due, should_notify, to_tell
+from longhaul.agent.entries import Given, shown_arguments
 from longhaul.agent.steps import Checkpoint, Park
 from longhaul.agent.values.conversation.messages import ErrorInfo
 from longhaul.agent.values.deadlines import Deadlines

@@ -2,8 +2,8 @@
 
 import pytest
 
-from longhaul.agent.fold.ledger.agent_state import OpenCall, ReplyContext
-from longhaul.agent.fold.parallel_calls import next_batch
+from longhaul.agent.fold.agent_state import OpenCall, ReplyContext
+from longhaul.agent.fold.all_changes import next_batch
 from longhaul.agent.values.conversation.messages import ToolCallBlock, ToolCallState
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from tests.agent.play import TOOLS

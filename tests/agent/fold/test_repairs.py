@@ -2,10 +2,9 @@
 
 import pytest
 
-from longhaul.agent.entries.repairs import LeftOut, Repair
-from longhaul.agent.fold.repairs import apply, suspects, without
+from longhaul.agent.entries import LeftOut, Repair
+from longhaul.agent.fold.context_state import apply_repair, suspects, without
 from longhaul.agent.record import Record
-from longhaul.agent.values.conversation.message_tokens import outside_tokens
 from longhaul.agent.values.conversation.messages import (
     AssistantMsg,
     Base64Source,
@@ -15,6 +14,7 @@ from longhaul.agent.values.conversation.messages import (
     ThinkingBlock,
     ToolResultBlock,
     UserMsg,
+    outside_tokens,
 )
 from tests.agent.play import Play, text
 
@@ -81,7 +81,7 @@ def test_a_repair_changes_the_context_and_not_the_transcript(summary: str, place
     record = asked(summary)
     out = LeftOut(message=place, block=1, words="[gone]")
 
-    apply(record, Repair(left_out=(out,), context_digest="d", context_length=9))
+    apply_repair(record, Repair(left_out=(out,), context_digest="d", context_length=9))
 
     assert record.state.context[2].content == (SAID, GONE)
     assert record.context.marks[2].digest == ""
@@ -94,7 +94,7 @@ def test_a_repair_changes_the_context_and_not_the_transcript(summary: str, place
 def test_a_place_that_the_context_does_not_have_changes_nothing() -> None:
     record = asked()
 
-    apply(record, Repair(left_out=(LeftOut(message=2, block=9), LeftOut(message=77, block=0))))
+    apply_repair(record, Repair(left_out=(LeftOut(message=2, block=9), LeftOut(message=77, block=0))))
 
     assert record.state.context[2].content == (SAID, SEA)
 
@@ -102,7 +102,7 @@ def test_a_place_that_the_context_does_not_have_changes_nothing() -> None:
 def test_who_takes_no_images_is_remembered_once() -> None:
     record = asked()
     for model in ("m:1", "m:1", "m:2"):
-        apply(record, Repair(takes_no_images=model))
+        apply_repair(record, Repair(takes_no_images=model))
 
     assert record.context.takes_no_images == ["m:1", "m:2"]
     assert record.state.context[2].content == (SAID, SEA)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.fold.context_tokens import tokens
+from longhaul.agent import entries as e
+from longhaul.agent.fold.context_state import tokens
 from longhaul.agent.values.conversation.messages import ToolResultBlock, Usage
 from tests.agent.play import Play, calls, text
 

@@ -4,13 +4,17 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.decisions.mcp_sampling import room_for
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.values.budget import Budget, Tariff
-from longhaul.agent.values.conversation.messages import ToolResultBlock, ToolResultState, Usage
-from longhaul.agent.values.conversation.server_questions import ServerAsked, ServerQuestion
-from longhaul.agent.values.price import Price
-from longhaul.agent.values.spec.mcp_sampling import Sampled, Sampling
+from longhaul.agent import entries as e
+from longhaul.agent.decisions.model_turn import room_for
+from longhaul.agent.values.budget import Budget, Price, Tariff
+from longhaul.agent.values.conversation.messages import (
+    ServerAsked,
+    ServerQuestion,
+    ToolResultBlock,
+    ToolResultState,
+    Usage,
+)
+from longhaul.agent.values.spec.mcp import Sampled, Sampling
 from tests.agent.play import SPEC, Play, calls, text
 
 GUESS = "scripted:guess"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from longhaul.agent.entries import all_entries as e
+from longhaul.agent import entries as e
 from longhaul.agent.steps import Finish, Idle, Remind, Think
 from longhaul.agent.values.conversation.messages import (
     ContentBlock,

@@ -2,9 +2,9 @@
 
 from typing import get_args
 
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.entries.entry import Entry
-from longhaul.agent.fold.ledger.words import FIELDS, unseen
+from longhaul.agent import entries as e
+from longhaul.agent.entries import Entry
+from longhaul.agent.fold.approval_digest import FIELDS, unseen
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.messages import AssistantMsg
 from longhaul.agent.views.events import EventFold

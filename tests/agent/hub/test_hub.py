@@ -2,16 +2,29 @@
 
 import pytest
 
-from longhaul.agent.hub.bodies import AwaitHeard, End, JoinHub, LeaveHub, NewMember, Say, Switch, read
-from longhaul.agent.hub.deliveries import behind, delivered, due
-from longhaul.agent.hub.hub import HubState, Member
-from longhaul.agent.hub.membership import member_said, received
+from longhaul.agent.hub_membership import (
+    AwaitHeard,
+    End,
+    HubState,
+    JoinHub,
+    LeaveHub,
+    Member,
+    NewMember,
+    Say,
+    Switch,
+    behind,
+    delivered,
+    due,
+    member_said,
+    read,
+    received,
+)
 from longhaul.agent.letters.bodies import Unusable
-from longhaul.agent.letters.hubs import HubSays
+from longhaul.agent.letters.peer_operations import HubSays
 from longhaul.agent.plain.values import Value
 from longhaul.agent.values.conversation.messages import UserMsg
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.agent.views.hubs import MemberSaid
+from longhaul.agent.views.session_views import MemberSaid
 
 LIFE = "life-1"
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from longhaul.agent.entries.all_entries import CallUnsettled
-from longhaul.agent.fold.ledger.approval_digest import seen_digest
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.entries import CallUnsettled
+from longhaul.agent.fold.approval_digest import seen_digest
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.steps import Act, Examine, Idle, Park
 from longhaul.agent.views.events import EventFold
 from tests.agent.play import SPEC, Play, asking, calls, site, succeeded, text

@@ -2,13 +2,13 @@
 
 import pytest
 
-from longhaul.agent.decisions.background import ended, lost
+from longhaul.agent import entries as e
+from longhaul.agent.decisions.background_commands import ended, lost
 from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.decisions.subagents import lost as lost_child
-from longhaul.agent.entries import all_entries as e
+from longhaul.agent.decisions.subagent_start import lost as lost_child
 from longhaul.agent.steps import Idle
-from longhaul.agent.values.background import BackgroundCommand
 from longhaul.agent.values.conversation.messages import ToolResultBlock, ToolResultState
+from longhaul.agent.values.subagents import BackgroundCommand
 from tests.agent.decisions.test_background import call, lead, task
 from tests.agent.family import Family, tasks
 from tests.agent.play import text

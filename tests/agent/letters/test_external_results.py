@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.plain.result_schema import unusable, wrong_places
+from longhaul.agent.plain.json_schemas import unusable, wrong_places
 from longhaul.agent.steps import TakeIn
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.views.event_types import AgentEvent

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.decisions.hubs import to_tell_hub
+from longhaul.agent.decisions.rollover import to_tell_hub
 from longhaul.agent.steps import TellHub
 from tests.agent.play import Play, text
 

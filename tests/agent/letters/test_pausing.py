@@ -6,8 +6,8 @@ import pytest
 
 from longhaul.agent.decisions.rollover import Load
 from longhaul.agent.steps import Act, Compress, Idle, Park, Prepare, Think
-from longhaul.agent.values.conversation.wellformed import problem
-from longhaul.agent.views.search_attributes import row_of
+from longhaul.agent.values.conversation.messages import problem
+from longhaul.agent.views.session_views import row_of
 from tests.agent.play import Play, calls, text
 
 PAUSED = Park("resume")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.entries import all_entries as e
+from longhaul.agent import entries as e
 from longhaul.agent.letters.all_letters import read
 from longhaul.agent.letters.bodies import Unusable
 from longhaul.agent.steps import Idle, TakeIn

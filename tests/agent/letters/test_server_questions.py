@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.decisions.deadlines import next_due, reached
-from longhaul.agent.entries import all_entries as e
+from longhaul.agent import entries as e
+from longhaul.agent.decisions.deadline_steps import next_due, reached
 from longhaul.agent.steps import Act, Park
-from longhaul.agent.values.conversation.server_questions import ServerAsked, ServerQuestion, example, in_words
+from longhaul.agent.values.conversation.messages import ServerAsked, ServerQuestion, example, in_words
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.deadlines import Deadlines
 from longhaul.agent.values.permission import PermissionContext
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.agent.views.events import EventFold
-from longhaul.agent.views.waits import Waited, waits_ended
+from longhaul.agent.views.session_views import Waited, waits_ended
 from tests.agent.play import RULES, SPEC, TOOLS, Play, calls, text
 
 HOUR = 3_600_000

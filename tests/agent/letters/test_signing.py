@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.entries.all_entries import CallUnsettled
-from longhaul.agent.fold.ledger.approval_digest import seen_digest
+from longhaul.agent.entries import CallUnsettled
+from longhaul.agent.fold.approval_digest import seen_digest
+from longhaul.agent.letters.approval_operations import BadKey, Key, keys_of, signed, why_not
 from longhaul.agent.letters.bodies import Confirm
-from longhaul.agent.letters.signing import BadKey, Key, keys_of, signed, why_not
 from longhaul.agent.steps import Idle, Park, Step
 from longhaul.agent.values.permission import Behavior, PermissionRule, Scope
 from longhaul.agent.values.spec.agent_spec import AgentSpec

@@ -3,8 +3,8 @@
 import pytest
 
 from longhaul.agent.steps import Idle, Park, Think
-from longhaul.agent.values.conversation.wellformed import problem
-from longhaul.agent.views.search_attributes import row_of
+from longhaul.agent.values.conversation.messages import problem
+from longhaul.agent.views.session_views import row_of
 from longhaul.agent.views.transcript import reply_message
 from tests.agent.play import Play, asking, calls, spec_with, spoken, text
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.entries.all_entries import CallUnsettled
-from longhaul.agent.fold.ledger.approval_digest import seen_digest
-from longhaul.agent.permission.grantable_rules import may_grant
+from longhaul.agent.entries import CallUnsettled
+from longhaul.agent.fold.approval_digest import seen_digest
+from longhaul.agent.permission.rulebook import may_grant
 from longhaul.agent.steps import Act, Idle, Park, Step
 from longhaul.agent.values.permission import Behavior, PermissionRule, Scope
 from longhaul.agent.values.spec.agent_spec import AgentSpec

@@ -2,13 +2,12 @@
 
 import pytest
 
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.life.forking import KeptFiles, NoSuchStep, StepFold, files_of_copy, spec_of_copy, state_of_copy
-from longhaul.agent.values.background import BackgroundCommand
-from longhaul.agent.values.conversation.messages import Msg, ToolResultBlock
-from longhaul.agent.values.conversation.wellformed import problem
+from longhaul.agent import entries as e
+from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.life.history import KeptFiles, NoSuchStep, StepFold, files_of_copy, spec_of_copy, state_of_copy
+from longhaul.agent.values.conversation.messages import Msg, ToolResultBlock, problem
 from longhaul.agent.values.spec.workspace import Seal, Workspace
+from longhaul.agent.values.subagents import BackgroundCommand
 from tests.agent.play import Line, Play, calls, text
 
 

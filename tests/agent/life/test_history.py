@@ -2,8 +2,8 @@
 
 import pytest
 
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.fold.ledger.agent_state import AgentState
+from longhaul.agent import entries as e
+from longhaul.agent.fold.agent_state import AgentState
 from longhaul.agent.life.history import messages
 from longhaul.agent.life.rollover_state import Carried, carry, imported, once_saved, slimmed, with_state
 from longhaul.agent.values.conversation.messages import AssistantMsg, Msg, UserMsg

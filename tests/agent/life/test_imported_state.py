@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhaul.agent.fold.ledger.agent_state import AgentState, OpenCall, ReplyContext
+from longhaul.agent.fold.agent_state import AgentState, OpenCall, ReplyContext
 from longhaul.agent.life.imported_state import read_state
 from longhaul.agent.life.java_state import from_java
-from longhaul.agent.plain.import_problem import ImportProblem
+from longhaul.agent.plain.errors import ImportProblem
 from longhaul.agent.values.conversation.messages import AssistantMsg, ToolCallState, ToolResultState, UserMsg
 from longhaul.agent.values.permission import PermissionRule
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from longhaul.agent.permission.call_facts import Boundary, CallFacts, PathFact, SubCommand
 from longhaul.agent.permission.decision_table import PermissionDecision, decide_call
-from longhaul.agent.permission.facts import Boundary, CallFacts, PathFact, SubCommand
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
 

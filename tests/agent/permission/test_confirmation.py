@@ -6,11 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhaul.agent.permission.confirmation_policy import stricter, worse
-from longhaul.agent.permission.decision_table import PermissionDecision
-from longhaul.agent.permission.facts import CallFacts, PathFact, SubCommand
-from longhaul.agent.permission.risk import risk_by_rules
-from longhaul.agent.permission.taint import brings_in, goes_out
+from longhaul.agent.permission.call_facts import CallFacts, PathFact, SubCommand, brings_in, goes_out, risk_by_rules
+from longhaul.agent.permission.decision_table import PermissionDecision, stricter, worse
 from longhaul.agent.steps import Examine
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule, Risk

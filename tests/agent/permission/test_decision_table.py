@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from longhaul.agent.permission.call_facts import CallFacts, PathFact, SubCommand
 from longhaul.agent.permission.decision_table import decide_call
-from longhaul.agent.permission.facts import CallFacts, PathFact, SubCommand
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
 

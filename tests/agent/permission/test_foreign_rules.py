@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.fold.ledger.agent_state import AgentState
+from longhaul.agent.fold.agent_state import AgentState
 from longhaul.agent.life.imported_state import read_state, read_whole
-from longhaul.agent.plain.import_problem import ImportProblem
+from longhaul.agent.plain.errors import ImportProblem
 from tests.agent.life.test_imported_state import JAVA, changed
 from tests.agent.play import Play
 

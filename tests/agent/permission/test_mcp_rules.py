@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.permission.decision_table import decide_call
-from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.permission.rule_checks import BadRule, check_rule
+from longhaul.agent.permission.rulebook import BadRule, check_rule
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
 from longhaul.agent.values.spec.known_names import without_tool

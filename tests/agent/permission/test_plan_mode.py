@@ -5,18 +5,18 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.entries.all_entries import SessionOpened
+from longhaul.agent.entries import SessionOpened
 from longhaul.agent.life.history import messages
 from longhaul.agent.life.imported_state import read_state
 from longhaul.agent.life.rollover_state import imported
-from longhaul.agent.permission.facts import CallFacts, PathFact, SubCommand
-from longhaul.agent.permission.plan_mode import REFUSED, decide_planning
+from longhaul.agent.permission.call_facts import CallFacts, PathFact, SubCommand
+from longhaul.agent.permission.decision_table import REFUSED, decide_planning
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Park
 from longhaul.agent.values.conversation.messages import ContentBlock, HintBlock, ToolCallBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
-from longhaul.agent.values.plan import PlanModeContext, plan_file
+from longhaul.agent.values.plans import PlanModeContext, plan_file
 from longhaul.agent.views.events import EventFold
 from tests.agent.play import SPEC, TOOLS, Play, calls, text
 

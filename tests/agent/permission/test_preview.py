@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhaul.agent.permission.facts import CallFacts, PathFact, SubCommand
+from longhaul.agent.permission.call_facts import CallFacts, PathFact, SubCommand
 from longhaul.agent.permission.preview import Part, argument_parts, at_length, brief, preview
 from longhaul.agent.values.conversation.tools import Effect
 

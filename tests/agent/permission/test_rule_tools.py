@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.letters.rules import listed
+from longhaul.agent.letters.settings_operations import listed
+from longhaul.agent.permission.call_facts import BUILT_IN
 from longhaul.agent.permission.rulebook import id_of
-from longhaul.agent.permission.taint import BUILT_IN
 from longhaul.agent.values.permission import Behavior, PermissionRule
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.known_names import TOOLS, misspelt_rule, without_tool

@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from longhaul.agent import entries as e
 from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.permission.rule_checks import BadRule, check_rule
-from longhaul.agent.permission.rulebook import id_of, in_force
-from longhaul.agent.plain.times import iso, moment
+from longhaul.agent.permission.rulebook import BadRule, check_rule, id_of, in_force
+from longhaul.agent.plain.measures import iso, moment
 from longhaul.agent.steps import Act, Judge
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule, Scope
 from tests.agent.play import NOON, SPEC, Play, calls, text

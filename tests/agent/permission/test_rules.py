@@ -2,8 +2,7 @@
 
 import pytest
 
-from longhaul.agent.permission.command_patterns import allow_matches, deny_matches, written
-from longhaul.agent.permission.globs import path_matches
+from longhaul.agent.permission.rule_matching import allow_matches, deny_matches, path_matches, written
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@
 
 import pytest
 
+from longhaul.agent.permission.call_facts import CallFacts, PathFact, SubCommand
 from longhaul.agent.permission.decision_table import decide_call
-from longhaul.agent.permission.facts import CallFacts, PathFact, SubCommand
-from longhaul.agent.permission.path_rules import ruled_folders
+from longhaul.agent.permission.rule_matching import ruled_folders
 from longhaul.agent.steps import Examine
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule

@@ -2,9 +2,9 @@
 
 import pytest
 
-from longhaul.agent.permission.command_patterns import allow_matches
-from longhaul.agent.permission.facts import CallFacts, PathFact, SubCommand
-from longhaul.agent.permission.suggestions import suggest_rules
+from longhaul.agent.permission.call_facts import CallFacts, PathFact, SubCommand
+from longhaul.agent.permission.rule_matching import allow_matches
+from longhaul.agent.permission.rulebook import suggest_rules
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 
 ROOT = "/proj"

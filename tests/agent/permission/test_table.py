@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from longhaul.agent.permission.call_facts import CallFacts, PathFact, SubCommand
 from longhaul.agent.permission.decision_table import decide_call
-from longhaul.agent.permission.facts import CallFacts, PathFact, SubCommand
-from longhaul.agent.permission.globs import path_matches
+from longhaul.agent.permission.rule_matching import path_matches
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
 

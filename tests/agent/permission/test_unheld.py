@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from longhaul.agent.permission.decision_table import PermissionDecision, decide_call
-from longhaul.agent.permission.facts import Boundary, CallFacts, PathFact, SubCommand
-from longhaul.agent.permission.plan_mode import decide_planning
+from longhaul.agent.permission.call_facts import Boundary, CallFacts, PathFact, SubCommand
+from longhaul.agent.permission.decision_table import PermissionDecision, decide_call, decide_planning
 from longhaul.agent.permission.preview import preview
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule

@@ -5,7 +5,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from longhaul.agent.plain.asked_schema import KINDS, why_unusable
+from longhaul.agent.plain.json_schemas import KINDS, why_unusable
 from tests.endless_schemas import chain, doubling
 
 

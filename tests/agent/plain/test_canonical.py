@@ -5,7 +5,7 @@ import hashlib
 
 import pytest
 
-from longhaul.agent.plain.canonical import canonical_json, chain_digest, digest_of
+from longhaul.agent.plain.values import canonical_json, chain_digest, digest_of
 from longhaul.agent.values.conversation.messages import AssistantMsg, ToolCallBlock, Usage, UserMsg, message_digest
 
 

@@ -12,7 +12,7 @@ from longhaul.activities.tools.grep import Grep
 from longhaul.activities.tools.recall import Recall
 from longhaul.activities.tools.registry import default_tools
 from longhaul.agent.decisions.session_tools.all_session_tools import INSIDE
-from longhaul.agent.plain.gist import gist as gist_of
+from longhaul.agent.plain.text import gist as gist_of
 from longhaul.agent.values.spec.known_names import TOOLS
 
 SCOUT = "agent: scout, task: Count the boats., background: true"

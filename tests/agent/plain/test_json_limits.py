@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longhaul.agent.plain.json_limits import TooMuch, check_bounds
+from longhaul.agent.plain.json_schemas import TooMuch, check_bounds
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**90), 10**90) | st.floats(allow_nan=False) | st.text(max_size=30),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhaul.agent.plain.lookalikes import told_apart
+from longhaul.agent.plain.text import told_apart
 
 
 @pytest.mark.parametrize(

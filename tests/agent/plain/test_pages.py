@@ -1,6 +1,6 @@
 """Pages of one moment make a text; a page of another moment does not fit."""
 
-from longhaul.agent.plain.pages import Pages
+from longhaul.agent.plain.text import Pages
 
 
 def test_pages_of_one_moment_make_the_whole_text() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhaul.agent.plain.token_correction import believable, corrected, outside_estimate
+from longhaul.agent.plain.measures import believable, corrected, outside_estimate
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhaul.agent.plain.trace_ids import SpanPlace, TraceHeader, place_of, place_of_reply
+from longhaul.agent.plain.ids import SpanPlace, TraceHeader, place_of, place_of_reply
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 

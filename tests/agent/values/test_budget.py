@@ -7,11 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from longhaul.agent.plain.mistakes import what_is_wrong
-from longhaul.agent.values.amount import Amount
-from longhaul.agent.values.budget import LIMITS, Budget, Raise, Spending, Tariff, shown
+from longhaul.agent.plain.errors import what_is_wrong
+from longhaul.agent.values.budget import LIMITS, Amount, Budget, Price, Raise, Spending, Tariff, shown
 from longhaul.agent.values.conversation.messages import Usage
-from longhaul.agent.values.price import Price
 
 AMOUNTS = st.builds(Amount, tokens=st.integers(0, 10_000), nanos=st.integers(0, 10**10), calls=st.integers(0, 3))
 

@@ -13,8 +13,8 @@ from longhaul.activities.tools.recall import Recall
 from longhaul.activities.tools.registry import default_tools
 from longhaul.agent.decisions.session_tools.all_session_tools import INSIDE
 from longhaul.agent.letters.bodies import Compact, Configure
-from longhaul.agent.plain.mistakes import what_is_wrong
-from longhaul.agent.plain.nearest import did_you_mean
+from longhaul.agent.plain.errors import what_is_wrong
+from longhaul.agent.plain.text import did_you_mean
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.known_names import CLOUDS, CONDENSERS, PROVIDERS, TOOLS
 from longhaul.agent.values.subagents import AGENT

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from longhaul.agent.values.conversation.hints import hint_message
 from longhaul.agent.values.conversation.messages import HintBlock, Msg
+from longhaul.agent.values.conversation.prompt import hint_message
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.agent.values.spec.memory import (
+from longhaul.agent.values.spec.knowledge import (
     KNOWLEDGE_SOURCE,
     MEMORY_SOURCE,
     brought_by,

@@ -7,6 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from longhaul.agent.values.conversation.messages import (
+    CONTINUES,
     AssistantMsg,
     Base64Source,
     ContentBlock,
@@ -27,7 +28,6 @@ from longhaul.agent.values.conversation.messages import (
     parts_of,
     with_content,
 )
-from longhaul.agent.values.conversation.provider_extras import CONTINUES
 from longhaul.agent.values.permission import PermissionRule
 
 PICTURE = DataBlock(source=Base64Source(data="aGk=", media_type="image/png"), name="wall.png")

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from longhaul.activities.models import providers
-from longhaul.agent.plain.mistakes import what_is_wrong
+from longhaul.agent.plain.errors import what_is_wrong
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig
 from longhaul.agent.values.spec.known_names import CLOUDS, PROVIDERS
 from longhaul.agent.values.spec.profiles import APIS, OF_APIS, ModelProfile, fields_of

@@ -5,13 +5,19 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from longhaul.agent.entries import all_entries as e
+from longhaul.agent import entries as e
 from longhaul.agent.record import Record
-from longhaul.agent.values.conversation.hints import hint_message, state_hint
 from longhaul.agent.values.conversation.messages import FinishedReason, HintBlock, UserMsg
-from longhaul.agent.values.conversation.prompt import BadPromptTemplate, assemble, check_template, is_template_name
+from longhaul.agent.values.conversation.prompt import (
+    BadPromptTemplate,
+    assemble,
+    check_template,
+    hint_message,
+    is_template_name,
+    state_hint,
+)
 from longhaul.agent.values.spec.agent_spec import AgentContext, AgentSpec
-from longhaul.agent.values.spec.skills import (
+from longhaul.agent.values.spec.knowledge import (
     ProjectFile,
     Skill,
     shown_skills,

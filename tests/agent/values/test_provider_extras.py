@@ -3,8 +3,8 @@
 import pytest
 from pydantic import ValidationError
 
-from longhaul.agent.entries.repairs import LeftOut
-from longhaul.agent.fold.repairs import suspects, without
+from longhaul.agent.entries import LeftOut
+from longhaul.agent.fold.context_state import suspects, without
 from longhaul.agent.values.conversation.messages import (
     AssistantMsg,
     ContentBlock,

@@ -5,7 +5,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from longhaul.agent.plain.times import iso
+from longhaul.agent.plain.measures import iso
 from longhaul.agent.values.permission import PermissionContext, PermissionMode, PermissionRule
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig, ReActConfig
 from longhaul.agent.values.spec.workspace import Workspace

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.permission.decision_table import decide_call
-from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.permission.rule_checks import BadRule, check_rule
+from longhaul.agent.permission.rulebook import BadRule, check_rule
 from longhaul.agent.values.permission import PermissionContext, PermissionRule
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.subagents import agents_text

@@ -1,7 +1,13 @@
 """Lists tell sessions apart by how their requests begin."""
 
-from longhaul.agent.values.conversation.messages import AssistantMsg, Base64Source, DataBlock, TextBlock, UserMsg
-from longhaul.agent.values.conversation.titles import title_of
+from longhaul.agent.values.conversation.messages import (
+    AssistantMsg,
+    Base64Source,
+    DataBlock,
+    TextBlock,
+    UserMsg,
+    title_of,
+)
 
 
 def test_a_title_is_what_users_said_on_one_line() -> None:

@@ -1,7 +1,7 @@
 """Durable events: numbered without gaps, the same for the same log, in the seed's words."""
 
-from longhaul.agent.entries.all_entries import CallUnsettled
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.entries import CallUnsettled
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.messages import ErrorInfo, HintBlock, TextBlock, ThinkingBlock, ToolResultState
 from longhaul.agent.values.spec.agent_spec import ReActConfig
 from longhaul.agent.views.event_types import AgentEvent

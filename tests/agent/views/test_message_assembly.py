@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.entries import all_entries as e
+from longhaul.agent import entries as e
 from longhaul.agent.values.conversation.messages import (
     Base64Source,
     DataBlock,
@@ -21,8 +21,7 @@ from longhaul.agent.values.conversation.messages import (
 from longhaul.agent.values.spec.agent_spec import ReActConfig
 from longhaul.agent.views.event_types import AgentEvent, Live
 from longhaul.agent.views.events import EventFold
-from longhaul.agent.views.message_assembly import ReplyFold
-from longhaul.agent.views.transcript import reply_message
+from longhaul.agent.views.transcript import ReplyFold, reply_message
 from tests.agent.play import SPEC, Line, Play, calls, text
 
 REPLY = "reply-of-r1"

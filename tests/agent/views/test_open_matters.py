@@ -1,9 +1,9 @@
 """What a summary may not lose: open tasks and unknown outcomes, in few short lines."""
 
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.entries.doubts import Doubt
+from longhaul.agent import entries as e
+from longhaul.agent.entries import Doubt
 from longhaul.agent.values.tasks import Task, TasksContext, TaskState
-from longhaul.agent.views.open_matters import unfinished
+from longhaul.agent.views.session_views import unfinished
 from tests.agent.play import Play
 
 

@@ -1,12 +1,12 @@
 """The searchable row of a session."""
 
-from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.values.amount import ModelSpent
+from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.values.budget import ModelSpent
 from longhaul.agent.values.conversation.messages import Usage
 from longhaul.agent.values.deadlines import Deadlines
 from longhaul.agent.values.permission import PermissionContext
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.agent.views.search_attributes import IndexRow, row_of
+from longhaul.agent.views.session_views import IndexRow, row_of
 from tests.agent.play import NOON, RULES, Play, calls
 
 

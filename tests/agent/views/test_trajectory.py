@@ -1,6 +1,6 @@
 """A session in OpenHands' words follows from its entries, and names all that was said and done."""
 
-from longhaul.agent.entries import all_entries as e
+from longhaul.agent import entries as e
 from longhaul.agent.life.history import History
 from longhaul.agent.values.conversation.messages import ErrorInfo
 from longhaul.agent.views.trajectory import Trajectory, TrajectoryEvent, trajectory

@@ -2,12 +2,12 @@
 
 import pytest
 
-from longhaul.agent.decisions.deadlines import reached
-from longhaul.agent.entries import all_entries as e
+from longhaul.agent import entries as e
+from longhaul.agent.decisions.deadline_steps import reached
 from longhaul.agent.values.conversation.messages import ToolResultBlock
 from longhaul.agent.values.deadlines import Deadlines
 from longhaul.agent.values.permission import PermissionContext
-from longhaul.agent.views.waits import Waited, waits_ended
+from longhaul.agent.views.session_views import Waited, waits_ended
 from tests.agent.play import NOON, RULES, SPEC, Play, asking, calls
 
 MINUTE = 60_000

@@ -2,8 +2,8 @@
 
 import pytest
 
-from longhaul.agent.entries import all_entries as e
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent import entries as e
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.messages import AssistantMsg, Msg
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule

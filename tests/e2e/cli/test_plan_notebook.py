@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhaul.agent.values.plan_notebook import PlanNotebook
+from longhaul.agent.values.plans import PlanNotebook
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
 from tests.e2e.conftest import Cli

@@ -14,7 +14,7 @@ from typing import Any
 
 from longhaul.activities.tool import Place, Tool, ToolCall, ToolOutput
 from longhaul.activities.tools.notes import note, noted
-from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.messages import TextBlock
 from longhaul.agent.values.conversation.tools import Effect
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.entries.all_entries import AnyEntry
+from longhaul.agent.entries import AnyEntry
 from longhaul.agent.life.history import messages
 from longhaul.starter.provision.dev_server import DevServer
 from longhaul.stores.blobs.opening import open_blobs

@@ -13,7 +13,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from longhaul.agent.views.event_types import AgentEvent
-from longhaul.agent.views.message_assembly import ReplyFold
+from longhaul.agent.views.transcript import ReplyFold
 from longhaul.starter.client.reading.following import UNAVAILABLE
 from longhaul.starter.client.reading.live_events import RESTARTED
 from longhaul.starter.provision.dev_server import DevServer

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.fold.ledger.agent_state import AgentState
+from longhaul.agent.fold.agent_state import AgentState
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files.agents import BadAgent, checked

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, cast
 
-from longhaul.agent.entries.all_entries import AnyEntry, Segment
+from longhaul.agent.entries import AnyEntry, Segment
 from longhaul.starter.client.reading.asking import Asking
 from longhaul.starter.client.reading.history import Entries
 from longhaul.starter.client.reading.record import SessionReader

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 from urllib.parse import urlencode
 
-from longhaul.agent.values.amount import ModelSpent
+from longhaul.agent.values.budget import ModelSpent
 from longhaul.agent.values.conversation.messages import ToolCallBlock, Usage
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.agent.views.trajectory import TrajectoryEvent

@@ -17,8 +17,8 @@ from longhaul.activities.tools.grep import Grep
 from longhaul.activities.tools.read import Read
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.activities.tools.write import Write
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.permission.decision_table import decide_call
-from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.conversation.messages import UserMsg
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
 from longhaul.agent.values.spec.workspace import Workspace

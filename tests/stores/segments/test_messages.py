@@ -7,7 +7,7 @@ import pytest
 
 from longhaul.activities.tools.recall import look_at_sealed
 from longhaul.activities.tools.recalled import FoundMessages, wanted
-from longhaul.agent.entries.all_entries import AnyEntry, Segment
+from longhaul.agent.entries import AnyEntry, Segment
 from longhaul.agent.life.history import History, messages, seam_of
 from longhaul.agent.steps import Park
 from longhaul.agent.values.conversation.messages import Msg

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhaul.agent.entries import all_entries as e
+from longhaul.agent import entries as e
 from longhaul.agent.values.conversation.messages import UserMsg
 from longhaul.stores.blobs.blobs import key_of, session_prefix
 from longhaul.stores.blobs.directory import DirectoryBlobs

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.fold.ledger.agent_state import AgentState
+from longhaul.agent.fold.agent_state import AgentState
 from longhaul.agent.values.conversation.messages import UserMsg
 from longhaul.stores.state.opening import open_store
 from longhaul.stores.state.store import SessionRecord, StateStore

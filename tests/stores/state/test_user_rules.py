@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.permission.rule_checks import BadRule
-from longhaul.agent.permission.rulebook import id_of
-from longhaul.agent.plain.times import iso
+from longhaul.agent.permission.rulebook import BadRule, id_of
+from longhaul.agent.plain.measures import iso
 from longhaul.agent.values.permission import Behavior, PermissionRule
 from longhaul.stores.state.files import FileStore
 from longhaul.stores.state.opening import open_store

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.permission.secret_files import is_secret
+from longhaul.agent.permission.call_facts import is_secret
 from longhaul.agent.values.spec.workspace import FILES_NOW
 from longhaul.stores.worktrees import clones, reflinks
 from longhaul.stores.worktrees.clones import forget, own_files, take

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.values.conversation.messages import ToolResultState
-from longhaul.agent.values.conversation.wellformed import problem
+from longhaul.agent.values.conversation.messages import ToolResultState, problem
 from longhaul.agent.values.permission import PermissionContext, PermissionMode
 from longhaul.starter.client.session import Session
 from tests.workflows.children.trees import agent, child_of, lead, tasks

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.values.conversation.messages import ToolResultState
-from longhaul.agent.values.conversation.wellformed import problem
+from longhaul.agent.values.conversation.messages import ToolResultState, problem
 from longhaul.starter.client.session import Session
 from tests.e2e.processes import a_while, running_with, worker
 from tests.workflows.children.trees import SUMMED_UP, agent, asked, child_of, lead, outcomes, tasks

@@ -6,7 +6,7 @@ import pytest
 
 from longhaul.activities.contract import CALL_MODEL
 from longhaul.agent.values.budget import Raise
-from longhaul.agent.views.budget import BudgetStanding
+from longhaul.agent.views.session_views import BudgetStanding
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.workflows.children.trees import SUMMED_UP, agent, child_of, lead, tasks

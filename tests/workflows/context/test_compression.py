@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.values.conversation.messages import HintBlock
-from longhaul.agent.values.conversation.wellformed import problem
+from longhaul.agent.values.conversation.messages import HintBlock, problem
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls
 

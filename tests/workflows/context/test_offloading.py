@@ -9,7 +9,7 @@ import pytest
 
 from longhaul.activities.context.result_truncation import NOT_OURS, marker
 from longhaul.activities.context.tokens import TokenCounter
-from longhaul.agent.entries.all_entries import ToolReturned
+from longhaul.agent.entries import ToolReturned
 from longhaul.agent.values.conversation.messages import AssistantMsg, ToolResultState
 from longhaul.agent.values.permission import PermissionContext, PermissionMode
 from longhaul.stores.names import safe_name

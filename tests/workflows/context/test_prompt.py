@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.plain.canonical import digest_of
+from longhaul.agent.plain.values import digest_of
 from longhaul.starter.client.session import Session
 from tests.activities.models.wire import (
     Answer,

@@ -7,8 +7,7 @@ import pytest
 
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
 from longhaul.activities.models.providers import Providers
-from longhaul.agent.values.conversation.message_tokens import outside_tokens
-from longhaul.agent.values.conversation.wellformed import problem
+from longhaul.agent.values.conversation.messages import outside_tokens, problem
 from longhaul.starter.client.session import Session
 from tests.activities.models.sample_requests import KEYS
 from tests.workflows.conftest import Stage

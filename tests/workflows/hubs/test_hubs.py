@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.hub.hub import HubState
+from longhaul.agent.hub_membership import HubState
 from longhaul.agent.values.conversation.messages import UserMsg
 from longhaul.agent.values.hubs import MOST_HUBS
 from longhaul.starter.client.hub_rows import HubRow

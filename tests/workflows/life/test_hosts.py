@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.entries import all_entries as e
+from longhaul.agent import entries as e
 from longhaul.agent.values.conversation.messages import FinishedReason, ToolResultState
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.starter.client.session import Session

@@ -16,7 +16,7 @@ import pytest
 from temporalio.client import Client, WorkflowUpdateFailedError
 
 from longhaul.agent.letters.all_letters import NAMES
-from longhaul.agent.plain.json_limits import MAX_STATE_VALUES, MAX_VALUES
+from longhaul.agent.plain.json_schemas import MAX_STATE_VALUES, MAX_VALUES
 from longhaul.starter.client.session import Session
 from tests.e2e.processes import worker
 from tests.workflows.conftest import Stage

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 from temporalio.client import WorkflowExecutionStatus
 
-from longhaul.agent.life.forking import FILES_STAY, NoSuchStep
+from longhaul.agent.life.history import FILES_STAY, NoSuchStep
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.starter.client.reading.asking import NoSession
 from longhaul.starter.client.session import Session

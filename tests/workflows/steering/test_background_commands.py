@@ -10,7 +10,7 @@ from longhaul.activities.attempt.workspaces import Elsewhere
 from longhaul.activities.contract import AWAIT_COMMAND
 from longhaul.activities.tool import Place, ToolOutput
 from longhaul.activities.tools.bash_output import Outputs
-from longhaul.agent.decisions import rollover as keeping
+from longhaul.agent.decisions import rollover
 from longhaul.agent.values.permission import PermissionContext, PermissionMode
 from longhaul.starter.client.session import Session
 from tests.e2e.processes import a_while, running_with, worker
@@ -158,7 +158,7 @@ async def test_it_outlives_the_run_that_began_it_and_its_end_is_heard_once(
 ) -> None:
     """So many letters come that the run has to end, as with the two thousand updates that the server allows in one."""
     mark = a_while()
-    monkeypatch.setattr(keeping, "ROLL_OVER_EVENTS", 60)
+    monkeypatch.setattr(rollover, "ROLL_OVER_EVENTS", 60)
     go, said = stage.workspace / "go", stage.workspace / "said"
     session = session_of(
         stage,
@@ -207,7 +207,7 @@ async def test_one_that_is_to_stop_before_its_worker_was_asked_is_said_to_be_sto
 ) -> None:
     """The next run asks workers that do not have it, between attempts, when the command is to stop."""
     mark = a_while()
-    monkeypatch.setattr(keeping, "ROLL_OVER_EVENTS", 60)
+    monkeypatch.setattr(rollover, "ROLL_OVER_EVENTS", 60)
     reached, found = Outputs.end_of, asyncio.Event()
     asked: list[bool] = []
 
@@ -231,7 +231,7 @@ async def test_one_that_is_to_stop_before_its_worker_was_asked_is_said_to_be_sto
     while (await handle.describe()).run_id == first:
         with pytest.raises(WorkflowUpdateFailedError):
             await handle.execute_update("nonsense", {})
-    monkeypatch.setattr(keeping, "ROLL_OVER_EVENTS", 10_000)
+    monkeypatch.setattr(rollover, "ROLL_OVER_EVENTS", 10_000)
 
     async def is_asked() -> bool:
         return bool(asked)

@@ -12,7 +12,7 @@ import pytest
 from longhaul.activities.contract import CALL_MODEL
 from longhaul.agent.values.budget import Raise
 from longhaul.agent.values.spec.agent_spec import ContextConfig
-from longhaul.agent.views.budget import BudgetStanding
+from longhaul.agent.views.session_views import BudgetStanding
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.e2e.processes import worker

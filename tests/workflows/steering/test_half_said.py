@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from longhaul.activities.attempt.billing import BYTES_PER_TOKEN
-from longhaul.agent.values.conversation.messages import HintBlock, Msg, TextBlock, ThinkingBlock
-from longhaul.agent.values.conversation.wellformed import problem
+from longhaul.agent.values.conversation.messages import HintBlock, Msg, TextBlock, ThinkingBlock, problem
 from longhaul.starter.client.session import Session
 from tests.activities.models.rules import assert_taken_by_all
 from tests.activities.models.wire import (

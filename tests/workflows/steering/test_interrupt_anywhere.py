@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from temporalio.service import RPCError
 
-from longhaul.agent.values.conversation.wellformed import problem
+from longhaul.agent.values.conversation.messages import problem
 from longhaul.agent.values.permission import PermissionContext, PermissionRule
 from longhaul.starter.client.reading.asking import NoSession
 from longhaul.starter.client.session import Session

@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhaul.agent.values.plan_notebook import PLAN_TOOLS, PlanNotebook
+from longhaul.agent.values.plans import PLAN_TOOLS, PlanNotebook
 from longhaul.starter import render_session
 from tests.workflows.conftest import Stage
 from tests.workflows.listener import asks_for, listening, says

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from longhaul.agent.values.conversation.wellformed import problem
+from longhaul.agent.values.conversation.messages import problem
 from longhaul.starter.client.wire import Refused
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls

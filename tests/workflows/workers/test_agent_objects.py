@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhaul.agent.fold.ledger.agent_state import AgentState
+from longhaul.agent.fold.agent_state import AgentState
 from longhaul.agent.values.conversation.messages import UserMsg
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.agent.values.tool_groups import ToolGroup

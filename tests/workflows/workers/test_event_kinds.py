@@ -11,7 +11,7 @@ from longhaul.agent.views.event_types import (
     ReplyStartEvent,
     ToolResultDataDeltaEvent,
 )
-from longhaul.agent.views.message_assembly import ReplyFold
+from longhaul.agent.views.transcript import ReplyFold
 from tests.activities.models.sample_requests import PIXEL
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls

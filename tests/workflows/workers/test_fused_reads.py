@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from longhaul.activities.attempt.fused_reads import LONGEST_ANSWER_BYTES
-from longhaul.agent.decisions.fused_reads import MOST_FUSED
-from longhaul.agent.entries.all_entries import AnyEntry
-from longhaul.agent.values.conversation.messages import FinishedReason, Msg, ToolResultState
-from longhaul.agent.values.conversation.wellformed import problem
+from longhaul.agent.decisions.call_verdicts import MOST_FUSED
+from longhaul.agent.entries import AnyEntry
+from longhaul.agent.values.conversation.messages import FinishedReason, Msg, ToolResultState, problem
 from longhaul.agent.values.permission import PermissionMode
 from longhaul.starter.client.session import Session
 from tests.workflows.conftest import Stage, asked_within

@@ -10,7 +10,7 @@ import pytest
 
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.views.event_types import AgentEvent
-from longhaul.agent.views.message_assembly import ReplyFold
+from longhaul.agent.views.transcript import ReplyFold
 from longhaul.starter.client.reading.following import UNAVAILABLE
 from longhaul.starter.client.session import Session
 from tests.workflows.conftest import Stage

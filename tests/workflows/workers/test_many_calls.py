@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.fold.parallel_calls import CALLS_AT_ONCE, CALLS_OF_A_TURN
-from longhaul.agent.values.conversation.call_runs import ran_in
-from longhaul.agent.values.conversation.messages import HintBlock, ToolResultBlock, ToolResultState
-from longhaul.agent.values.conversation.wellformed import problem
+from longhaul.agent.fold.all_changes import CALLS_AT_ONCE, CALLS_OF_A_TURN
+from longhaul.agent.values.conversation.messages import HintBlock, ToolResultBlock, ToolResultState, problem
+from longhaul.agent.values.conversation.tools import ran_in
 from longhaul.starter.client.session import Session
 from tests.activities.models.rules import assert_taken_by_all
 from tests.limits import SURE_SECONDS

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.entries.all_entries import Prepared
+from longhaul.agent.entries import Prepared
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, ToolResultBlock, ToolResultState
 from tests.activities.mcp.serving import answers, free_port, serving, stdio
 from tests.e2e.processes import ROOT

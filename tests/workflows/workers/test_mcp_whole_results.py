@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.entries.all_entries import ToolReturned
+from longhaul.agent.entries import ToolReturned
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, TextBlock, ToolResultBlock
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, recorded

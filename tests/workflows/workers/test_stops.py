@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.values.conversation.hints import GO_ON
-from longhaul.agent.values.conversation.messages import HintBlock, ToolResultState
-from longhaul.agent.values.conversation.provider_extras import CONTINUES
-from longhaul.agent.values.conversation.wellformed import problem
+from longhaul.agent.values.conversation.messages import CONTINUES, HintBlock, ToolResultState, problem
+from longhaul.agent.values.conversation.prompt import GO_ON
 from longhaul.agent.values.stuck_detection import StuckConfig
 from longhaul.starter.client.session import Session
 from tests.activities.models.replies.stopping import (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.agent.views.event_types import AgentEvent
-from longhaul.agent.views.message_assembly import ReplyFold
+from longhaul.agent.views.transcript import ReplyFold
 from longhaul.starter.client.reading.event_deduplication import WITHDRAWN
 from longhaul.starter.client.reading.live_events import RESTARTED
 from longhaul.starter.client.session import Session

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from longhaul.agent.values.spec.memory import check_base
+from longhaul.agent.values.spec.knowledge import check_base
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.cli.work.memory.documents import (

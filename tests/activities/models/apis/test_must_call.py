@@ -10,7 +10,7 @@ from longhaul.activities.models.requests.structured_output import NOT_FORCED
 from longhaul.activities.tools.registry import describe
 from longhaul.activities.tools.structured_output import GenerateResponse
 from longhaul.agent.values.conversation.messages import ToolCallBlock, UserMsg
-from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
+from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from tests.activities.models.sample_requests import WEATHER, Caller
 from tests.activities.models.wire import (

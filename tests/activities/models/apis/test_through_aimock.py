@@ -21,7 +21,7 @@ from longhaul.agent.values.conversation.messages import (
     ToolCallBlock,
     UserMsg,
 )
-from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
+from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE
 from tests.activities.models.sample_requests import PIXEL, TIDES, WEATHER, Caller, called, returned
 from tests.activities.tools.forms import Form, some_forms
 from tests.servers.aimock import Aimock

@@ -16,8 +16,7 @@ from longhaul.activities.models.failures.failure_classification import judge
 from longhaul.activities.models.model import ModelReply
 from longhaul.activities.models.replies.stop_reason_table import has_failed, is_known, stop_of, tells_nothing
 from longhaul.activities.models.requests.output_limit import MOST_TOKENS, THINKING_TOKENS, output_limit
-from longhaul.agent.values.conversation.messages import TextBlock, ToolCallBlock, Usage
-from longhaul.agent.values.conversation.stop_reasons import StopReason
+from longhaul.agent.values.conversation.messages import StopReason, TextBlock, ToolCallBlock, Usage
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from tests.activities.models.apis.test_vendors import GOOGLES, asking
 from tests.activities.models.converse_wire import converse_turn

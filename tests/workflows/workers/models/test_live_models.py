@@ -11,7 +11,7 @@ import pytest
 
 from longhaul.agent.values.conversation.messages import ToolCallBlock
 from longhaul.agent.views.event_types import AgentEvent
-from longhaul.agent.views.message_assembly import ReplyFold
+from longhaul.agent.views.transcript import ReplyFold
 from longhaul.starter.client.reading.live_events import LOST, RESTARTED
 from tests.activities.models.wire import (
     chat_chunk,

@@ -13,7 +13,7 @@ import pytest
 from longhaul.agent.values.permission import PermissionContext, PermissionMode
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.views.event_types import AgentEvent
-from longhaul.agent.views.message_assembly import ReplyFold
+from longhaul.agent.views.transcript import ReplyFold
 from tests.activities.models.sample_requests import keys_for
 from tests.activities.models.wire import chat_chunk, chunks
 from tests.workflows.conftest import TOOLS, UNWATCHED, Stage

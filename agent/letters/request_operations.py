@@ -1,0 +1,290 @@
+"""Requests until they are begun: queued, joined to the reply that is being made, put in its place, or dropped.
+
+The letter that tells a session of an event: it wakes the call that waits for it, or is kept until one does.
+
+The letter that asks for a shorter context.
+
+Standing still between steps: the letters that ask for it, and what a paused session does all the same.
+
+A step is the first of these that there is to do: run the calls that may run together, make the context shorter, ask the
+model. What follows from it without touching the world belongs to it: calls are looked at and judged, so that people see
+what waits for them, and a reply that is answered ends.
+"""
+
+from typing import Any
+
+from longhaul.agent import entries as e
+from longhaul.agent.decisions.compaction import threshold, too_big_without_context
+from longhaul.agent.decisions.rollover import Load, should_save
+from longhaul.agent.entries import WakeUpCame
+from longhaul.agent.fold.agent_state import ReplyContext
+from longhaul.agent.fold.context_state import tokens
+from longhaul.agent.fold.notification_state import asleep
+from longhaul.agent.letters.bodies import (
+    Compact,
+    Interrupt,
+    Letter,
+    Notify,
+    Observe,
+    PauseSession,
+    Received,
+    Resume,
+    Submit,
+    TakeStep,
+    Unusable,
+)
+from longhaul.agent.letters.peer_operations import named_at_work
+from longhaul.agent.letters.result_operations import blocking
+from longhaul.agent.plain.measures import iso
+from longhaul.agent.plain.values import digest_of
+from longhaul.agent.record import Record
+from longhaul.agent.steps import Act, Answer, BeginStep, Checkpoint, Compress, Park, Prepare, Probe, Remind, Step, Think
+from longhaul.agent.values.conversation.messages import ToolCallState
+from longhaul.agent.values.deadlines import KEPT_WAKE_UPS
+
+MAX_QUEUE = 500
+MAX_QUEUE_BYTES = 32_000_000
+"""Of the requests that wait, as JSON, before the newest one: each worker that runs the session holds them, and each
+roll-over carries them."""
+
+
+def waiting(record: Record) -> list[e.RequestAccepted]:
+    """Those that join the reply that is being made, then the queue."""
+    return [*record.requests.steering, *record.requests.queue]
+
+
+def submit(record: Record, body: Submit, letter: Letter) -> Received:
+    request_id = body.request_id or letter.fresh_id
+    sent = [message.model_dump(mode="json") for message in body.messages]
+    beside = {"context": body.context} if body.context else {}
+    beside |= {"structured_schema": body.structured_schema} if body.structured_schema is not None else {}
+    digest = digest_of([*sent, beside] if beside else sent)
+    if before := record.requests.handled.get(request_id):
+        if before.body_digest != digest:
+            raise Unusable(f"request_id {request_id!r} was used before for another message; take a new id")
+        return Received((), _receipt(record, request_id, before.reply_id))
+    if body.unless_busy and (record.reply is not None or waiting(record)):
+        return Received((), {"request_id": request_id, "busy": True})
+    if len(waiting(record)) >= MAX_QUEUE:
+        raise Unusable(f"{MAX_QUEUE} requests wait already; send this one again when some are done")
+    _check_room(record)
+    if not body.messages and (body.when == "now" or not record.state.context):
+        raise Unusable("messages: there is nothing to go on from yet; send a first message")
+    if body.structured_schema is not None and body.when == "now":
+        raise Unusable(
+            "structured_schema: a message that joins the reply that is being made can't ask for a form; send it with "
+            "when 'queue' or 'interrupt'"
+        )
+    entry = e.RequestAccepted(
+        request_id=request_id,
+        reply_id=letter.reply_id_of(request_id),
+        body_digest=digest,
+        messages=body.messages,
+        context=body.context,
+        when=body.when,
+        structured_schema=body.structured_schema,
+    )
+    answer = {**_receipt(record, request_id, entry.reply_id), "position": len(record.requests.queue)}
+    if body.when == "queue":
+        return Received((entry,), answer)
+    return _urgent(record, entry, answer)
+
+
+def observe(_: Record, body: Observe) -> Received:
+    return Received((e.Observed(messages=body.messages),), {"observed": len(body.messages)})
+
+
+def _urgent(record: Record, entry: e.RequestAccepted, answer: dict[str, Any]) -> Received:
+    """The answer says which reply it means to join, or has interrupted; empty when it is a request like others."""
+    reply = None if record.interrupted else record.reply
+    answer |= {"position": 0, "when": entry.when}
+    if entry.when == "now":
+        return Received((entry,), {**answer, "joins": reply.reply_id if reply else ""})
+    if reply is None:
+        return Received((entry,), {**answer, "interrupted": ""})
+    stop = e.InterruptAsked(reply_id=reply.reply_id)
+    return Received((entry, stop), {**answer, "interrupted": reply.reply_id})
+
+
+def _check_room(record: Record) -> None:
+    size = sum(request.size_bytes for request in waiting(record))
+    if size >= MAX_QUEUE_BYTES:
+        raise Unusable(
+            f"the requests that wait have {size // 1000} kB, and from {MAX_QUEUE_BYTES // 1000} kB on none is "
+            "added; send this one again when some are done, and put large content into files that you name"
+        )
+
+
+def _receipt(record: Record, request_id: str, reply_id: str) -> dict[str, Any]:
+    queued = [entry.request_id for entry in record.requests.queue]
+    position = queued.index(request_id) if request_id in queued else 0
+    return {"request_id": request_id, "reply_id": reply_id, "position": position}
+
+
+def to_join(record: Record, reply: ReplyContext) -> e.Joined | None:
+    """What the model is told before it is asked again, or before its answer ends the reply; None: nothing, or not any
+    more. What does not join is a request of its own when the reply has ended."""
+    if not record.requests.steering or record.spec.kind:
+        return None  # the code of a kind has been given its request
+    if reply.cur_iter >= record.spec.react_config.max_iters:
+        return None
+    return e.Joined(
+        request_ids=tuple(request.request_id for request in record.requests.steering),
+        reply_ids=tuple(request.reply_id for request in record.requests.steering),
+    )
+
+
+def interrupt(record: Record, body: Interrupt) -> Received:
+    if found := _aimed_at(record, body):
+        return _drop(found, body)
+    reply = record.reply
+    if reply is None:
+        raise Unusable(f"there is nothing to interrupt: no reply is being made{_in_background(record)}")
+    if record.requests.joined.get(body.reply_id or "", body.reply_id) not in (None, reply.reply_id):
+        ended = " has ended" if body.reply_id in record.requests.finished else " is not the reply being made"
+        raise Unusable(f"reply_id: {body.reply_id!r}{ended}; that is {reply.reply_id!r}")
+    if body.request_id not in (None, reply.request_id):
+        raise Unusable(f"request_id: {body.request_id!r} neither waits nor is being answered; {_names(record)}")
+    if record.interrupted:
+        raise Unusable(f"reply {reply.reply_id!r} has been interrupted already")
+    entry = e.InterruptAsked(reply_id=reply.reply_id, messages=body.message)
+    return Received((entry,), {"interrupted": reply.reply_id})
+
+
+def _in_background(record: Record) -> str:
+    """What works all the same, and how it is stopped."""
+    named = named_at_work(record)
+    return f"; `stop_background` (`longhaul stop`) is for what works in the background: {named}" if named else ""
+
+
+def _aimed_at(record: Record, body: Interrupt) -> e.RequestAccepted | None:
+    """The request that waits and is meant."""
+    named = (request for request in waiting(record) if body.reply_id == request.reply_id)
+    return next(named, None) or next((r for r in waiting(record) if body.request_id == r.request_id), None)
+
+
+def _drop(request: e.RequestAccepted, body: Interrupt) -> Received:
+    if body.message:
+        raise Unusable(
+            f"message: request {request.request_id!r} has not begun, so that it is only dropped; send the message by "
+            "`submit`"
+        )
+    entry = e.RequestDropped(request_id=request.request_id, reply_id=request.reply_id)
+    return Received((entry,), {"interrupted": request.reply_id, "dropped": request.request_id})
+
+
+def _names(record: Record) -> str:
+    return f"waiting: {[request.request_id for request in waiting(record)][:20]}"
+
+
+def notify(record: Record, body: Notify, letter: Letter) -> Received:
+    """Whoever sends the same id again changes nothing, and is told so."""
+    request_id = body.request_id or letter.fresh_id
+    digest = digest_of([body.event, body.payload])
+    known = record.wake_ups.handled.get(request_id) if record.wake_ups else None
+    if known is not None and known != digest:
+        raise Unusable(f"request_id {request_id!r} was used before for another notification; take a new id")
+    wakes = any(call.sleep is not None and call.sleep.event == body.event for call in asleep(record))
+    answer = {"event": body.event, "request_id": request_id, "woken": wakes, "already": known is not None}
+    if known is not None:
+        return Received((), {**answer, "woken": False})
+    kept = len(record.wake_ups.kept) if record.wake_ups else 0
+    if kept >= KEPT_WAKE_UPS and not wakes:
+        raise Unusable(
+            f"event {body.event!r}: nobody waits for it, and {kept} notifications are kept already, which is the most; "
+            "send it again when the session waits for it"
+        )
+    entry = WakeUpCame(event=body.event, request_id=request_id, body_digest=digest, payload=body.payload, by=body.by)
+    return Received((entry,), answer)
+
+
+TOO_BIG = "too_big"
+"""Kind of refusal: no compression could help, for the system prompt and the tools alone are too large."""
+
+
+def compact(record: Record, body: Compact) -> Received:
+    config = body.context_config or record.spec.context_config
+    if not record.provided.window:
+        raise Unusable("there is nothing to compact: this session has made no reply yet")
+    if too_big := too_big_without_context(record, config):
+        raise Unusable(too_big.message, TOO_BIG)
+    used, limit = tokens(record), threshold(record, config)
+    answer = {"compacting": used > limit, "context_tokens": used, "threshold": limit, "epoch": record.context.epoch}
+    if used <= limit:
+        return Received((), answer)
+    asked = e.CompressAsked(config=body.context_config, instructions=body.instructions, by=body.by)
+    return Received((asked,), answer)
+
+
+BEGINS = (Prepare, Think, Compress, Act, Answer, Remind, Probe)
+"""What a paused session does not do."""
+
+
+def unless_paused(step: Step, record: Record, load: Load) -> Step:
+    """The step, or what a paused session does in its place."""
+    pause = record.pause
+    if pause is None or not isinstance(step, BEGINS) or pause.step == "begun":
+        return step
+    if load.running:
+        return Park("running calls")
+    if pause.step == "asked":
+        return BeginStep(e.StepBegun())
+    return Checkpoint() if should_save(record, load) else Park("resume")
+
+
+def pause(record: Record, body: PauseSession) -> Received:
+    entry = e.PauseBegun(by=body.by, why=body.why)
+    if record.pause is None:
+        return Received((entry,), {"paused": True, "already": False})
+    # Of a step that was asked for and has not begun, whoever pauses again wants to hear no more.
+    answer = {"paused": True, "already": True, "since": iso(record.pause.at), "by": record.pause.by}
+    return Received((entry,) if record.pause.step == "asked" else (), answer)
+
+
+def resume(record: Record, body: Resume) -> Received:
+    """Whatever it stands still for: that it is paused, or held until somebody has looked."""
+    entries: list[e.AnyEntry] = []
+    if record.life.hold:
+        entries.append(e.HoldEnded(by=body.by))
+    if record.pause is not None:
+        entries.append(e.PauseEnded(by=body.by))
+    if not entries:
+        raise Unusable("there is nothing to resume: the session is neither held nor paused")
+    return Received(tuple(entries), {"resumed": True})
+
+
+def take_step(record: Record, body: TakeStep) -> Received:
+    if record.pause is None:
+        raise Unusable("the session is not paused; pause it first, then let it take step after step")
+    if record.pause.step:
+        return Received((), {"stepping": True, "already": True})
+    if why_not := _why_no_step(record):
+        raise Unusable(f"there is no step to take: {why_not}")
+    return Received((e.StepAsked(by=body.by),), {"stepping": True, "already": False})
+
+
+def _why_no_step(record: Record) -> str:
+    reply = record.reply
+    if record.life.hold:
+        return f"the session is held ({record.life.hold})"
+    if reply is None:
+        return "" if record.requests.queue or record.compaction.asked else "no request waits"
+    if blocked := [doubt.call_id for doubt in blocking(record)]:
+        return f"somebody has to say whether {blocked} happened; see `settle`"
+    unfinished = [call for call in reply.calls.values() if call.state is not ToolCallState.FINISHED]
+    if unfinished and all(call.waits_for for call in unfinished):
+        return f"the reply waits for answers to {[call.block.id for call in unfinished]}"
+    return ""
+
+
+def told(record: Record) -> dict[str, Any]:
+    """For the status: since when, by whom and why, and whether it takes a step."""
+    pause = record.pause
+    if pause is None:
+        return {}
+    return {
+        "paused_since": iso(pause.at),
+        "paused_by": pause.by,
+        "paused_why": pause.why,
+        "stepping": bool(pause.step),
+    }

@@ -1,0 +1,413 @@
+"""The standing of a session with its budget, for people and programs.
+
+The standing of a session's plan, for people and programs.
+
+Lists what a session has not finished, in lines that no summary of its past may lose.
+
+Measures how long calls have waited: for people, and for systems outside, until somebody answered or their time was
+over.
+
+A session in its tree: the path to it from the root, its sub-agents, and what it reports when its task has ended.
+
+The words of a member's session for its hub.
+
+The index is a session's row at the server: how it stands, and what waits in it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from pydantic import Field
+
+from longhaul.agent.decisions.budget_limits import seconds_of, steps_of
+from longhaul.agent.decisions.deadline_steps import expires_at
+from longhaul.agent.decisions.subagent_start import task_reply
+from longhaul.agent.entries import AnyEntry, DeadlineReached, HumanDecided, InputAnswered, ResultReceived, ToolReturned
+from longhaul.agent.fold.ledger import Ledger, Spent
+from longhaul.agent.letters.bodies import ChildReport
+from longhaul.agent.letters.result_operations import blocking, open_doubts
+from longhaul.agent.plain.measures import iso
+from longhaul.agent.plain.values import OpenValue, canonical_json, sparse
+from longhaul.agent.record import Record
+from longhaul.agent.values.budget import GIVEN_BACK, LIMITS, NANOS, NEW_ACCOUNT, Account, Amount, shown
+from longhaul.agent.values.conversation.messages import ContentBlock, FinishedReason, Msg, ToolResultBlock
+from longhaul.agent.values.hubs import LONGEST_SAID_CHARS
+from longhaul.agent.values.spec.workspace import BRANCHES
+from longhaul.agent.values.subagents import LONGEST_REPORT_CHARS
+from longhaul.agent.values.tasks import MOST_TASKS, NotebookPlan, Task, TaskState, progress
+from longhaul.agent.views.transcript import reply_message
+
+CALL_ID = "budget"
+"""In the place of a call's id, of what waits for more budget; no tool is called so by a model."""
+
+
+class BudgetStanding(OpenValue):
+    """By name of the limit: tokens, cost in dollars, calls, steps, seconds. `limits` and `left` have those that are
+    set; `cost` is 0 where nobody has set a limit of it."""
+
+    limits: dict[str, float]
+    spent: dict[str, float]
+    reserved: dict[str, float]
+    """Put aside for the call that is under way, and for sub-agents at work."""
+    left: dict[str, float]
+    doubtful: dict[str, float] = sparse({})
+    """Of what was spent: attempts that were lost or cut short, which a provider may have billed, as estimated."""
+    asks: str = sparse("")
+    """What a reply waits for that needs more."""
+    asked_at: str = sparse("")
+
+    def lines(self) -> Iterator[str]:
+        """One to each limit, and what stands beside it."""
+        for name in LIMITS:
+            if (limit := self.limits.get(name)) is None:
+                continue
+            held = self.reserved.get(name, 0)
+            aside = f", {shown(name, held)} put aside" if held else ""
+            yield (
+                f"budget: {shown(name, self.spent[name])} of {shown(name, limit)} spent{aside}, "
+                f"{shown(name, self.left[name])} left"
+            )
+        if calls := self.doubtful.get("calls"):
+            cost = f" and {shown('cost', self.doubtful['cost'])}" if "cost" in self.limits else ""
+            tokens = shown("tokens", self.doubtful["tokens"])
+            yield f"of that in doubt: {tokens}{cost} of {shown('calls', calls)} that nobody heard the end of"
+
+
+def standing(record: Record) -> BudgetStanding | None:
+    """As of the newest entry; None without a budget."""
+    budget, account = record.spec.budget, record.account or NEW_ACCOUNT
+    if budget is None:
+        return None
+    spending, limits = account.spending, budget.told()
+    reserved = sum(spending.reserved.values(), Amount())
+    spent = {**_amount_view(spending.spent), **_passed(account, record)}
+    aside = _amount_view(reserved)
+    return BudgetStanding(
+        limits=limits,
+        spent=spent,
+        reserved=aside,
+        left={name: max(limit - spent[name] - aside.get(name, 0), 0) for name, limit in limits.items()},
+        doubtful=_amount_view(spending.doubtful) if spending.doubtful.calls else {},
+        asks=account.question.why if account.question else "",
+        asked_at=iso(account.question.at) if account.question else "",
+    )
+
+
+def _amount_view(amount: Amount) -> dict[str, float]:
+    steps = {"steps": amount.steps} if amount.steps else {}
+    return {"tokens": amount.tokens, "cost": amount.of("cost"), "calls": amount.calls, **steps}
+
+
+def _passed(account: Account, record: Record) -> dict[str, float]:
+    steps = steps_of(account, record) + account.spending.spent.steps
+    return {"steps": steps, "seconds": round(seconds_of(account, record, record.latest_at), 3)}
+
+
+SHOWN_CHARS = 300
+"""Of one text: what is written by hand into a state may have any length. The state has all of it."""
+SHOWN_PLANS = 5
+
+
+class SubtaskStanding(OpenValue):
+    name: str
+    state: TaskState
+    outcome: str = sparse("")
+
+
+class PlanStanding(OpenValue):
+    """A plan in short; of one that is over no subtasks."""
+
+    id: str
+    name: str
+    state: str
+    description: str = sparse("")
+    expected_outcome: str = sparse("")
+    outcome: str = sparse("")
+    created_at: str = sparse("")
+    finished_at: str = sparse("")
+    subtasks: tuple[SubtaskStanding, ...] = sparse(())
+
+
+def tasks_told(record: Record) -> dict[str, Any]:
+    """What a session's status says of its tasks and plans, under the names of its fields."""
+    done, total, current = progress(record.state.tasks_context.tasks)
+    plans = {"plan": plan_standing(record), "plans_over": plans_over(record)}
+    return {"tasks_done": done, "tasks_total": total, "current_task": current, **plans}
+
+
+def plan_standing(record: Record) -> PlanStanding | None:
+    """Of the current one; None without one."""
+    known = record.state.tasks_context
+    if known.current_plan is None:
+        return None
+    subtasks = tuple(_subtask_view(task) for task in known.tasks[:MOST_TASKS])
+    return _plan_view(known.current_plan).model_copy(update={"subtasks": subtasks})
+
+
+def plans_over(record: Record) -> tuple[PlanStanding, ...]:
+    """The newest of those that are over, the newest last."""
+    return tuple(_plan_view(plan) for plan in record.state.tasks_context.historical_plans[-SHOWN_PLANS:])
+
+
+def _plan_view(plan: NotebookPlan) -> PlanStanding:
+    texts = {name: _cut_line(text) for name, text in plan.model_dump(exclude={"subtasks"}).items()}
+    return PlanStanding.model_validate(texts)
+
+
+def _subtask_view(task: Task) -> SubtaskStanding:
+    return SubtaskStanding(name=_cut_line(task.subject), state=task.state, outcome=_cut_line(task.outcome))
+
+
+def _cut_line(text: str) -> str:
+    return text if len(text) <= SHOWN_CHARS else f"{text[: SHOWN_CHARS - 1]}…"
+
+
+LINE_CHARS = 200
+MOST_LINES = 20
+"""They take room in each summary, and windows may be small."""
+
+
+def unfinished(record: Record) -> tuple[str, ...]:
+    """Calls whose outcome nobody knows, then tasks that are not done, the one that is being worked on first."""
+    doubts = [f"{doubt.tool} ({doubt.call_id}): its outcome is unknown" for doubt in open_doubts(record)]
+    tasks = [task for task in record.state.tasks_context.tasks if task.is_open]
+    tasks.sort(key=lambda task: task.state != "in_progress")
+    lines = [_one_line(line) for line in (*doubts, *(task.subject for task in tasks))]
+    left_out = len(lines) - MOST_LINES
+    return (*lines[:MOST_LINES], f"and {left_out} more that are open") if left_out > 0 else tuple(lines)
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LINE_CHARS else f"{line[: LINE_CHARS - 1]}…"
+
+
+Outcome = Literal["answered", "expired"]
+_Ends = HumanDecided | ToolReturned | ResultReceived | InputAnswered | DeadlineReached
+
+
+class Waited(NamedTuple):
+    tool: str
+    waits_for: Literal["person", "outside"]
+    outcome: Outcome
+    seconds: float
+
+
+def waits_ended(ledger: Ledger, entry: AnyEntry, at: int) -> list[Waited]:
+    """The waits that this entry is about to end. `at`: milliseconds since 1970. Of a call that takes two approvals each
+    is a wait of its own."""
+    # Asked of every entry that is written: nearly all end no wait.
+    if not isinstance(entry, _Ends) or ledger.reply is None:
+        return []
+    calls = ledger.reply.calls
+    return [
+        Waited(call.block.name, call.waits_for, outcome, (at - call.asked_at) / 1000)
+        for call_id, outcome in _answered(entry)
+        if (call := calls.get(call_id)) is not None and call.waits_for is not None and call.waits_for != "wake-up"
+    ]
+
+
+def _answered(entry: _Ends) -> Iterator[tuple[str, Outcome]]:
+    """Calls by id."""
+    match entry:
+        case HumanDecided():
+            for decision in entry.decisions:
+                yield decision.call_id, "answered"
+        case ToolReturned() | ResultReceived():
+            yield entry.result.id, "answered"
+        case InputAnswered():
+            yield entry.call_id, "answered"
+        case DeadlineReached():
+            for due in entry.due:
+                if due.closes:
+                    yield due.call_id, "expired"
+
+
+BETWEEN = " › "
+
+
+def path(record: Record, tool: str) -> str:
+    """`root › researcher › Bash`, of a call in a sub-agent; empty in a session that people themselves began."""
+    return BETWEEN.join((*record.parent.path, record.spec.name, tool)) if record.parent else ""
+
+
+def family(record: Record) -> dict[str, Any]:
+    """For the status: who started it, and its sub-agents."""
+    above = BETWEEN.join((*record.parent.path, record.spec.name)) if record.parent else ""
+    return {"path": above, "children": tuple(record.children.values()), "commands": tuple(record.commands.values())}
+
+
+def report(record: Record) -> ChildReport | None:
+    """What whoever gave the task is told; None while there is nothing to tell."""
+    reply = task_reply(record)
+    if reply is None or record.parent is None:
+        return None
+    ended = record.requests.finished[reply]
+    said = reply_message(record, reply)
+    words = _answer(said) if said is not None else ""
+    if not words:  # of an earlier life the context alone has them
+        words = last_words([block for each in record.state.context if each.id == reply for block in each.content])
+    return ChildReport(
+        call_id=record.parent.call_id,
+        session_id=record.state.session_id,
+        state="error" if record.parent.overdue else _STATES.get(ended.reason, "error"),
+        output=_cut_report(
+            f"{_told(record, ended.reason, ended.error.message if ended.error else '', words)}{_files(record)}"
+        ),
+        tainted=record.state.tainted[:1_000],
+        **_spent(record),
+    )
+
+
+def _spent(record: Record) -> dict[str, Amount]:
+    """For whoever has put something aside for it. What sub-agents of its own may still spend counts as spent."""
+    if record.spec.budget is None or record.parent is None or not record.parent.allotted:
+        return {}
+    account = record.account or NEW_ACCOUNT
+    spending = account.spending
+    held = (amount for key, amount in spending.reserved.items() if key != GIVEN_BACK)
+    own = Amount(steps=account.steps)
+    return {"spent": sum(held, spending.spent + own), "doubtful": spending.doubtful}
+
+
+_STATES: dict[FinishedReason, Any] = {
+    FinishedReason.COMPLETED: "success",
+    FinishedReason.INTERRUPTED: "interrupted",
+}
+
+
+def _answer(said: Msg) -> str:
+    """Its last words; of one that was asked for a value, that as JSON."""
+    value = said.structured_output
+    return last_words(said.content) if value is None else canonical_json(value).decode()
+
+
+def last_words(content: Sequence[ContentBlock]) -> str:
+    """The text behind the last tool result."""
+    texts = list[str]()
+    for block in reversed(content):
+        if isinstance(block, ToolResultBlock):
+            break
+        if block.type == "text":
+            texts.insert(0, block.text)
+    return "\n".join(texts)
+
+
+def _told(record: Record, reason: FinishedReason, error: str, words: str) -> str:
+    if reason is FinishedReason.COMPLETED and words:
+        return words
+    name, session = record.spec.name, record.state.session_id
+    if reason is FinishedReason.COMPLETED:
+        return f"The sub-agent {name!r} has ended its task without a word; its session is {session!r}."
+    how = f"The sub-agent {name!r} did not complete its task ({reason.value}{f': {error}' if error else ''})."
+    done = f" What it did stands in its session {session!r}."
+    return f"{how}{done} Its last words:\n{words}" if words else f"{how}{done}"
+
+
+def _files(record: Record) -> str:
+    """Where to find what it made, of one with a working tree of its own."""
+    root = record.provided.workspace_root
+    if record.spec.workspace is None or record.spec.workspace.place != "worktree" or not root:
+        return ""
+    branch = f"{BRANCHES}{root.rpartition('/')[2]}"
+    return (
+        f"\n\n[Its files lie in {root}, on branch {branch}; `longhaul worktree merge {branch}` takes them over, "
+        f"`longhaul worktree discard {branch}` throws them away.]"
+    )
+
+
+def _cut_report(text: str) -> str:
+    if len(text) <= LONGEST_REPORT_CHARS:
+        return text
+    return f"{text[:LONGEST_REPORT_CHARS]}\n(cut here: it has {len(text)} characters)"
+
+
+class MemberSaid(OpenValue):
+    """What a member has answered, wherever it was asked. Sessions send it, each reply once."""
+
+    workflow_id: str = Field(max_length=1_000)
+    """Of the member's session."""
+    life: str = Field(max_length=200)
+    reply_id: str = Field(max_length=1_000)
+    text: str = Field(default="", max_length=2 * LONGEST_SAID_CHARS)
+    """Its last words; empty: there is nothing to tell the others."""
+    tainted: str = sparse("", max_length=1_000)
+
+
+def member_said(record: Record, workflow_id: str, hub: str, reply: str) -> MemberSaid:
+    ended = reply_message(record, reply)
+    return MemberSaid(
+        workflow_id=workflow_id,
+        life=record.hubs[hub].life,
+        reply_id=reply,
+        text=_cut_word(last_words(ended.content)) if ended is not None else "",
+        tainted=record.state.tainted[:1_000],
+    )
+
+
+def _cut_word(text: str) -> str:
+    if len(text) <= LONGEST_SAID_CHARS:
+        return text
+    return f"{text[:LONGEST_SAID_CHARS]}\n(cut here: it has {len(text)} characters)"
+
+
+WAITS_INDEXED, ALL_INDEXED = 2, 3
+"""A namespace with the first search attributes has 1; with those of what waits, 2; with all that `IndexRow` has, 3."""
+
+_RISKS = ("", "low", "medium", "unknown", "high")
+"""The lowest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRow:
+    """The searchable part of a session. What the namespace has no attribute for stays empty."""
+
+    status: str
+    """idle, working, waiting or paused."""
+    tools: tuple[str, ...] = ()
+    """Of the calls that wait, and of those of which nobody knows whether they ran."""
+    risk: str = ""
+    team: str = ""
+    deadline: int = 0
+    """Milliseconds since 1970 at which the first of them expires or wakes up; 0 = never."""
+    tokens: int = field(default=0, compare=False)
+    dollars: float = field(default=0.0, compare=False)
+    """These are told when something else has changed: a row of their own for each step would cost an event."""
+
+
+def status_word(record: Record) -> str:
+    if record.pause is not None:
+        return "paused"
+    return "waiting" if record.life.host_away else reply_word(record)
+
+
+def reply_word(record: Record) -> str:
+    """How the reply stands that is being made: a call that waits in it waits in a paused session too."""
+    if record.life.hold:
+        return "waiting"
+    if record.reply is None:
+        return "working" if record.requests.queue else "idle"
+    if record.interrupted and record.provided.hooked_interrupts:
+        return "working"  # on its last words: nobody is waited for any more
+    lacks_budget = record.account is not None and record.account.question is not None
+    return "waiting" if record.reply.waiting() or blocking(record) or lacks_budget else "working"
+
+
+def row_of(record: Record) -> IndexRow:
+    status = status_word(record)
+    if record.provided.indexed < WAITS_INDEXED:
+        return IndexRow(status)
+    waiting = record.reply.waiting() if record.reply else []
+    ends = [end for call in waiting if not call.expired_at and (end := expires_at(call)) is not None]
+    ends += [call.sleep.until for call in waiting if call.sleep is not None]
+    spent = record.spent if record.provided.indexed >= ALL_INDEXED else Spent()
+    return IndexRow(
+        status=status,
+        tools=tuple(sorted({call.block.name for call in waiting} | {doubt.tool for doubt in open_doubts(record)})),
+        risk=max((call.facts.risk for call in waiting), key=_RISKS.index, default=""),
+        team=record.spec.team,
+        deadline=min(ends, default=0),
+        tokens=spent.usage.input_tokens + spent.usage.output_tokens,
+        dollars=sum(model.nanos for model in spent.by_model.values()) / NANOS,
+    )
