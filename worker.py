@@ -116,22 +116,19 @@ from longhaul.starter.telemetry.switches import logs_wanted, metrics_wanted, run
 from longhaul.stores.blobs.blobs import BlobStore
 from longhaul.stores.keys.encrypted_store import EncryptedStore
 from longhaul.stores.keys.keyring import Keyring
-from longhaul.stores.memories.opening import LongTerm, open_knowledge, open_memories
-from longhaul.stores.offload.opening import Offloaders, load_offloaders
+from longhaul.stores.memories.open_memories import LongTerm, open_knowledge, open_memories
+from longhaul.stores.offload.offloaders import Offloaders, load_offloaders
 from longhaul.stores.offload.session_blobs import SessionBlobs
-from longhaul.stores.segments.segments import Segments
-from longhaul.stores.state.opening import open_store
-from longhaul.stores.state.store import StateStore
-from longhaul.stores.state.user_rules import UserRules
-from longhaul.stores.streams.encrypted_streams import EncryptedStreams
-from longhaul.stores.streams.opening import open_streams
+from longhaul.stores.segments import Segments
+from longhaul.stores.state.open_store import open_store
+from longhaul.stores.state.store import StateStore, UserRules
+from longhaul.stores.streams.open_streams import EncryptedStreams, open_streams
 from longhaul.workflows.contract import keys_in
-from longhaul.workflows.environments import EnvironmentQuestion
 from longhaul.workflows.hubs import AgentHub
-from longhaul.workflows.payloads.visits import leave_out_needless
-from longhaul.workflows.schedules import ScheduledFiring
+from longhaul.workflows.momentary_workflows import EnvironmentQuestion, ScheduledFiring
+from longhaul.workflows.payload_converter import leave_out_needless
 from longhaul.workflows.session import AgentSession
-from longhaul.workflows.shared_keys import SharedKeys
+from longhaul.workflows.subagents import SharedKeys
 from longhaul.workflows.tracing import CarriedTraces
 from longhaul.workflows.unbegun_task_guard import ForgetfulRunner
 

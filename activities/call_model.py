@@ -49,7 +49,7 @@ from longhaul.agent.values.conversation.messages import (
     ToolCallBlock,
     message_digest,
 )
-from longhaul.stores.streams.outlet import Outlet
+from longhaul.stores.streams.publisher import Outlet
 
 log = logging.getLogger(__name__)
 

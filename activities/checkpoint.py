@@ -21,7 +21,7 @@ from longhaul.activities.recovery.stored_lives import Life, spelt
 from longhaul.agent.entries import AnyEntry, Checkpointed
 from longhaul.agent.life.history import seam_of
 from longhaul.agent.life.rollover_state import Carried, once_saved
-from longhaul.stores.segments.segments import Segments
+from longhaul.stores.segments import Segments
 from longhaul.stores.state.store import DamagedRecord, SessionRecord, StateStore, StoreError, StoreUnavailable
 
 STORE_SECONDS = 5.0

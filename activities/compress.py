@@ -36,7 +36,7 @@ from longhaul.agent.entries import ContextCompressed
 from longhaul.agent.values.conversation.messages import FRAME_TOKENS, ErrorInfo, Msg, Usage, message_digest
 from longhaul.agent.values.conversation.prompt import summary_message
 from longhaul.agent.values.spec.summary_template import BadTemplate
-from longhaul.stores.offload.opening import Offloaders
+from longhaul.stores.offload.offloaders import Offloaders
 
 log = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from longhaul.agent.values.conversation.messages import ContentBlock, Msg, ToolC
 from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE
 from longhaul.agent.values.spec.agent_spec import Secrets
 from longhaul.agent.values.spec.mcp import MCPClient
-from longhaul.stores.state.user_rules import UserRules
+from longhaul.stores.state.store import UserRules
 
 LONGEST_CHANGED_CHARS = 200_000
 """Of arguments that a middleware wants: they are recorded whole, in the session's history."""

@@ -40,7 +40,7 @@ from longhaul.agent.values.spec.summary_template import BadTemplate
 from longhaul.agent.values.spec.workspace import FAST_SECONDS
 from longhaul.agent.values.subagents import agents_text
 from longhaul.agent.values.tool_groups import described
-from longhaul.stores.state.user_rules import UserRules
+from longhaul.stores.state.store import UserRules
 
 ENCODING_SECONDS = 1.0
 """How long a first reply waits for exact counts; estimates do as well, and are corrected by the provider's report."""

@@ -35,8 +35,7 @@ from longhaul.activities.recovery.stored_lives import Claim, Life, claim_of, spe
 from longhaul.agent.entries import Restored, SessionOpened
 from longhaul.agent.life.rollover_state import Carried, imported, slimmed, with_state
 from longhaul.agent.values.conversation.messages import problem
-from longhaul.stores.state.rollover_state import carried_of
-from longhaul.stores.state.store import DamagedRecord, SessionRecord, StateStore, StoreError
+from longhaul.stores.state.store import DamagedRecord, SessionRecord, StateStore, StoreError, carried_of
 
 QUERY_TRIES = 4
 """Attempts of this activity after which a history that can't be read counts as lost: a worker may just be starting."""

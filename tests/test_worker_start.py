@@ -11,7 +11,7 @@ from longhaul.starter.hosting.store_requirements import Refusal, check_lasting, 
 from longhaul.starter.provision.dev_server import DevServer
 from longhaul.starter.reach.connection import connect, let_go
 from longhaul.starter.settings import Settings
-from longhaul.stores.state.memory import MemoryStore
+from longhaul.stores.state.file_store import MemoryStore
 from longhaul.worker import build
 from tests.e2e.processes import ROOT, WorkerSettings, environment
 from tests.limits import SURE_SECONDS

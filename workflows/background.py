@@ -22,10 +22,9 @@ from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.workspace import host_queue
 from longhaul.agent.values.subagents import BASH
-from longhaul.workflows import activity_failures, activity_options
-from longhaul.workflows.inputs import activity_inputs
-from longhaul.workflows.inputs.runtime_inputs import runtime
-from longhaul.workflows.payloads.missing_blobs import result_of
+from longhaul.workflows import activity_failures, activity_inputs, activity_options
+from longhaul.workflows.activity_inputs import runtime
+from longhaul.workflows.payload_converter import result_of
 
 
 class Background:

@@ -1,4 +1,7 @@
-"""The contract is what both ends must agree on: names, the start input, the converter, the search attributes."""
+"""Tells those who look at a session of a model's provider that is away, and of what its workers lack.
+
+The contract is what both ends must agree on: names, the start input, the converter, the search attributes.
+"""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -23,23 +26,59 @@ from longhaul.agent.letters.bodies import ChildReport
 from longhaul.agent.letters.peer_operations import HubSays
 from longhaul.agent.life.rollover_state import Carried
 from longhaul.agent.permission.preview import Preview
-from longhaul.agent.plain.values import OpenValue, sparse
+from longhaul.agent.plain.values import OpenValue, Value, sparse
+from longhaul.agent.record import Record
 from longhaul.agent.values.budget import NOTHING_SPENT, ModelSpent
 from longhaul.agent.values.conversation.messages import ErrorInfo, Msg, ServerAsked
 from longhaul.agent.values.permission import DecisionMade, PermissionRule
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.subagents import BackgroundCommand, Child, Parent
 from longhaul.agent.views.event_types import AgentEvent
+from longhaul.agent.views.events import away_words
 from longhaul.agent.views.session_views import BudgetStanding, PlanStanding
-from longhaul.workflows.encryption import owner_of as owner_of
-from longhaul.workflows.outages import Outage as Outage
-from longhaul.workflows.payloads.converter import DATA_CONVERTER as DATA_CONVERTER
-from longhaul.workflows.payloads.converter import HISTORY_LOST as HISTORY_LOST
-from longhaul.workflows.payloads.converter import BlobGone as BlobGone
-from longhaul.workflows.payloads.converter import converter_with as converter_with
-from longhaul.workflows.payloads.converter import keys_in as keys_in
-from longhaul.workflows.payloads.converter import stored_in as stored_in
-from longhaul.workflows.payloads.large_payloads import BLOBS_AWAY as BLOBS_AWAY
+from longhaul.workflows.payload_converter import BLOBS_AWAY as BLOBS_AWAY
+from longhaul.workflows.payload_converter import DATA_CONVERTER as DATA_CONVERTER
+from longhaul.workflows.payload_converter import HISTORY_LOST as HISTORY_LOST
+from longhaul.workflows.payload_converter import BlobGone as BlobGone
+from longhaul.workflows.payload_converter import converter_with as converter_with
+from longhaul.workflows.payload_converter import keys_in as keys_in
+from longhaul.workflows.payload_converter import owner_of as owner_of
+from longhaul.workflows.payload_converter import stored_in as stored_in
+
+
+class Outage(Value):
+    """A provider that is waited for; times are ISO 8601 in UTC."""
+
+    why: str
+    attempt: int
+    """The newest one that has failed, as far as it is known."""
+    next_try: str
+    until: str
+    """When the waiting is given up, and the reply ends as failed."""
+
+    def told(self) -> str:
+        """A sentence for people."""
+        times = "1 time" if self.attempt == 1 else f"{self.attempt} times"
+        tries = f"tried {times}, next at {_second(self.next_try)}, until {_second(self.until)}"
+        return f"waits for the model's provider ({tries}): {self.why}"
+
+
+def _second(moment: str) -> str:
+    return f"{moment[:19].replace('T', ' ')} UTC"
+
+
+def outage(record: Record) -> Outage | None:
+    lacking = record.life.lacking
+    if lacking is None or lacking.away is None:
+        return None
+    return Outage(why=lacking.why, **away_words(lacking.away))
+
+
+def lacking(record: Record) -> str:
+    """What the workers that were asked lack for the next step. A provider that is away is another matter."""
+    found = record.life.lacking
+    return found.why if found is not None and found.away is None else ""
+
 
 WORKFLOW = "AgentSession"
 SCHEDULED = "ScheduledRequest"

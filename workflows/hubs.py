@@ -33,8 +33,7 @@ with workflow.unsafe.imports_passed_through():
         HubStart,
         ToMember,
     )
-    from longhaul.workflows.payloads.letter_batches import Turns
-    from longhaul.workflows.payloads.letter_codec import LARGEST_LETTER, MAX_NAME, decode, weigh
+    from longhaul.workflows.letters import LARGEST_LETTER, MAX_NAME, Turns, decode, weigh
 
 ROLL_OVER_EVENTS = 2_000
 LETTER_SECONDS = 10

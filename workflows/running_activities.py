@@ -8,7 +8,7 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ActivityError, FailureError, is_cancelled_exception
 from temporalio.workflow import ActivityConfig, ActivityHandle, LocalActivityConfig
 
-from longhaul.workflows.payloads.missing_blobs import result_of
+from longhaul.workflows.payload_converter import result_of
 
 Answer = TypeVar("Answer")
 

@@ -73,20 +73,19 @@ with workflow.unsafe.imports_passed_through():
         ReplyResult,
         Status,
     )
-    from longhaul.workflows.payloads.letter_batches import Turns
-    from longhaul.workflows.payloads.letter_codec import (
+    from longhaul.workflows.letters import (
         LARGEST_LETTER,
         MAX_NAME,
+        Turns,
         decode,
         open_record,
         opening_of,
         read_start,
         weigh,
     )
-    from longhaul.workflows.session_timers import DeadlineClock, IdleClock, TaskClock
-    from longhaul.workflows.snapshots import Snapshot, SnapshotAsk
+    from longhaul.workflows.session_timers import DeadlineClock, IdleClock, TaskClock, tell_waits
     from longhaul.workflows.steps import Doing
-    from longhaul.workflows.wait_metrics import tell_waits
+    from longhaul.workflows.views import Snapshot, SnapshotAsk
     from longhaul.workflows.web_ui import Showing
 
 ASKS_ANEW = "asks-anew-with-another-model"

@@ -1,5 +1,7 @@
 """The durable timers of a session: one for the earliest thing that is due, and none when nothing ever will be; and one
 for the time when it has been idle for long; and of a sub-agent one for the end of its task.
+
+Metrics that only a session knows: how long its calls have waited. The SDK's meter counts nothing at a replay.
 """
 
 import asyncio
@@ -12,7 +14,10 @@ from longhaul.agent import entries as e
 from longhaul.agent.decisions.deadline_steps import next_due, reached, retry_is_due, sleep_is_over
 from longhaul.agent.decisions.model_turn import task_is_over, task_under_way
 from longhaul.agent.decisions.subagent_start import ends_with_report
+from longhaul.agent.entries import AnyEntry
+from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.record import Record
+from longhaul.agent.views.session_views import waits_ended
 
 SHORTEST_SECONDS = 0.001
 """The SDK makes no timer of a shorter time, and one that is overdue has to fire."""
@@ -136,3 +141,13 @@ class IdleClock:
                 self._write(e.TimeReached())
                 # A session that waits for a person for weeks, or for a store, would else count the seconds.
                 again = workflow.time() + min(limit, LOOK_AGAIN_SECONDS)
+
+
+NAME = "longhaul_wait_seconds"
+
+
+def tell_waits(ledger: Ledger, entry: AnyEntry, now: int) -> None:
+    """Before the entry is written: then the calls wait still. Where nobody measures, nothing is recorded."""
+    for wait in waits_ended(ledger, entry, now):
+        seconds = workflow.metric_meter().create_histogram_float(NAME, unit="s")
+        seconds.record(wait.seconds, {"tool": wait.tool, "waits_for": wait.waits_for, "outcome": wait.outcome})

@@ -31,14 +31,12 @@ from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.mcp import holder_of
 from longhaul.agent.views.event_types import EventsSoFar
-from longhaul.workflows import activity_failures, activity_options, within_task
+from longhaul.workflows import activity_failures, activity_inputs, activity_options, within_task
 from longhaul.workflows.background import Background
-from longhaul.workflows.fused_reads import FusedReads
 from longhaul.workflows.hosts import AtFiles
-from longhaul.workflows.inputs import activity_inputs, life_inputs, runtime_inputs
 from longhaul.workflows.running_activities import Underway, WorkInterrupted, undisturbed
-from longhaul.workflows.signals import tell_hub
-from longhaul.workflows.subagents import Children
+from longhaul.workflows.subagents import Children, tell_hub
+from longhaul.workflows.within_task import FusedReads
 
 AHEAD_ENTRIES = 2
 """Restored and ReplyStarted; when there are more, something came in that may have changed what the reply needs."""
@@ -71,7 +69,7 @@ class Doing:
     async def restore(self, now: int) -> EventsSoFar | None:
         """Returns the events of the earlier life that was found, if there was one."""
         # A run that went on from another one has been restored there, but for one that follows on a reset.
-        ask = life_inputs.restore(self._record, workflow.info().workflow_id, workflow.info().continued_run_id or "")
+        ask = activity_inputs.restore(self._record, workflow.info().workflow_id, workflow.info().continued_run_id or "")
         asked_at = self._record.seq
         how = activity_options.restore(prepares=ask.ahead is not None)
         try:
@@ -90,7 +88,7 @@ class Doing:
         self.checkpointing = self.beside(self._checkpoint(events, before, closing=closing))
 
     async def _checkpoint(self, events: int, before: EventsSoFar, *, closing: bool) -> None:
-        ask, name = life_inputs.checkpoint(self._record, closing=closing), f"checkpoint-{self._record.seq}"
+        ask, name = activity_inputs.checkpoint(self._record, closing=closing), f"checkpoint-{self._record.seq}"
         outcome: e.Checkpointed | e.CheckpointFailed | None
         try:
             outcome = None
@@ -162,7 +160,7 @@ class Doing:
 
     async def handle_interrupt(self) -> None:
         """No interrupt concerns it: it is what comes of one."""
-        ask = runtime_inputs.handle_interrupt(self._record)
+        ask = activity_inputs.handle_interrupt(self._record)
         try:
             how = activity_options.handle_interrupt()
             name = f"interrupt-{self._record.seq}"
@@ -173,7 +171,7 @@ class Doing:
 
     async def memorise(self) -> None:
         """No interrupt concerns it: what it writes down has been said."""
-        ask = runtime_inputs.record_memory(self._record)
+        ask = activity_inputs.record_memory(self._record)
         try:
             name = f"memory-{self._record.seq}"
             how = activity_options.record_memory()

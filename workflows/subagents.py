@@ -1,4 +1,11 @@
-"""Starts sub-agents as sessions of their own, and carries what they and the one that started them say to each other.
+"""Has a sub-agent encrypt with the key of the session that starts it: who deletes that key deletes the whole tree.
+
+Whose child a workflow is has to be known before its first payload is encrypted, which is when its start leaves the
+worker. So it is noted here, beside the workflow's code, which decides nothing by it and sees no key.
+
+Speaks to other workflows by signals, which the server delivers once.
+
+Starts sub-agents as sessions of their own, and carries what they and the one that started them say to each other.
 
 A sub-agent outlives the run that started it: the run may roll over. What it reports comes by letter.
 """
@@ -7,24 +14,33 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 from pydantic import ValidationError
 from temporalio import workflow
 from temporalio.common import RawValue, SearchAttributePair, TypedSearchAttributes, WorkflowIDReusePolicy
 from temporalio.exceptions import ActivityError, FailureError, WorkflowAlreadyStartedError
+from temporalio.worker import (
+    Interceptor,
+    StartChildWorkflowInput,
+    WorkflowInboundInterceptor,
+    WorkflowInterceptorClassInput,
+    WorkflowOutboundInterceptor,
+)
 
 from longhaul.activities.contract import HEAR_CHILD, ChildHeard, HearChild
 from longhaul.agent import entries as e
 from longhaul.agent.decisions.subagent_start import Beginning, at_work, beginning, lost, not_begun, started
+from longhaul.agent.entries import HubTold
 from longhaul.agent.letters.bodies import CHILD_REPORTED, REPORT_AGAIN, Unusable
 from longhaul.agent.letters.peer_operations import take_report
 from longhaul.agent.plain.ids import reply_id
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Report, Tell
 from longhaul.agent.values.conversation.messages import ToolCallState, UserMsg, title_of
+from longhaul.agent.values.hubs import MEMBER_SAID
 from longhaul.agent.values.subagents import Child
-from longhaul.agent.views.session_views import report
+from longhaul.agent.views.session_views import member_said, report
 from longhaul.workflows import activity_options
 from longhaul.workflows.contract import (
     AGENT,
@@ -37,9 +53,54 @@ from longhaul.workflows.contract import (
     Closed,
     SessionStart,
 )
-from longhaul.workflows.payloads.missing_blobs import result_of
+from longhaul.workflows.payload_converter import SessionKeys, owner_of, result_of
 from longhaul.workflows.running_activities import undisturbed
-from longhaul.workflows.signals import signal
+
+_BELONGS = "longhaul_key_belongs"
+
+
+class SharedKeys(Interceptor):
+    def __init__(self, namespace: str, keys: SessionKeys) -> None:
+        self._namespace, self._keys = namespace, keys
+
+    def workflow_interceptor_class(
+        self,
+        input: WorkflowInterceptorClassInput,  # noqa: A002  the SDK's name
+    ) -> type[WorkflowInboundInterceptor] | None:
+        functions = cast(dict[str, Any], input.unsafe_extern_functions)
+        functions[_BELONGS] = self._belongs
+        return _Inbound
+
+    def _belongs(self, child: str, parent: str) -> None:
+        self._keys.belongs(owner_of(self._namespace, child), owner_of(self._namespace, parent))
+
+
+class _Inbound(WorkflowInboundInterceptor):
+    def init(self, outbound: WorkflowOutboundInterceptor) -> None:
+        super().init(_Outbound(outbound))
+
+
+class _Outbound(WorkflowOutboundInterceptor):
+    async def start_child_workflow(self, input: StartChildWorkflowInput) -> workflow.ChildWorkflowHandle[Any, Any]:  # noqa: A002  the SDK's name
+        belongs = cast(Callable[[str, str], None], workflow.extern_functions()[_BELONGS])
+        belongs(input.id, workflow.info().workflow_id)
+        return await super().start_child_workflow(input)
+
+
+async def signal(workflow_id: str, letter: str, body: dict[str, Any]) -> str:
+    """Why it could not be sent; empty when it was."""
+    try:
+        await workflow.get_external_workflow_handle(workflow_id).signal(letter, body)
+    except FailureError as error:
+        return str(error) or type(error).__name__
+    return ""
+
+
+async def tell_hub(record: Record, hub: str, reply: str) -> HubTold:
+    """What is to be written down of it. A hub that is gone is told nothing more."""
+    said = member_said(record, workflow.info().workflow_id, hub, reply)
+    return HubTold(hub=hub, reply_id=reply, error=await signal(hub, MEMBER_SAID, said.model_dump(mode="json")))
+
 
 LARGEST_START_BYTES = 200_000
 """Of all that a sub-agent begins with: an oversized command would end the session that gives it."""

@@ -1,10 +1,16 @@
-"""Answers queries: the record as status, pending calls, pages and results."""
+"""Tells what waits beside calls: one whose outcome is unknown, a reply that needs more budget, the queue.
 
-from typing import Any
+Answers queries: the record as status, pending calls, pages and results.
 
-from longhaul.activities.contract import EntriesPage, SpecTexts, TranscriptPage
+All that a session would carry into another run, as text in pages: what a checkpoint and a rebuilding read.
+"""
+
+from typing import Any, NamedTuple
+
+from longhaul.activities.contract import EntriesPage, SnapshotPage, SpecTexts, TranscriptPage
 from longhaul.agent.decisions.compaction import next_cut
 from longhaul.agent.decisions.deadline_steps import to_tell, when
+from longhaul.agent.entries import Doubt
 from longhaul.agent.fold.agent_state import OpenCall, effect_of
 from longhaul.agent.fold.approval_digest import seen_digest
 from longhaul.agent.fold.context_state import tokens
@@ -13,15 +19,17 @@ from longhaul.agent.letters.approval_operations import must_sign
 from longhaul.agent.letters.peer_operations import shutdown
 from longhaul.agent.letters.request_operations import told
 from longhaul.agent.letters.result_operations import open_doubts
+from longhaul.agent.life.rollover_state import carry
 from longhaul.agent.permission.preview import Preview, at_length, preview
 from longhaul.agent.plain.measures import iso
+from longhaul.agent.plain.values import canonical_json
 from longhaul.agent.record import Record
-from longhaul.agent.values.conversation.messages import Msg, ToolCallState
+from longhaul.agent.values.conversation.messages import Msg, ToolCallState, title_of
 from longhaul.agent.values.conversation.prompt import summary_message
+from longhaul.agent.views.event_types import EventsSoFar
 from longhaul.agent.views.events import EventFold
-from longhaul.agent.views.session_views import family, path, reply_word, standing, status_word, tasks_told
+from longhaul.agent.views.session_views import CALL_ID, family, path, reply_word, standing, status_word, tasks_told
 from longhaul.agent.views.transcript import page, reply_message
-from longhaul.workflows.beside_calls import first_requests, in_doubt, lacking_budget
 from longhaul.workflows.contract import (
     PAGE_BYTES,
     EventPage,
@@ -29,8 +37,62 @@ from longhaul.workflows.contract import (
     PendingCall,
     ReplyResult,
     Status,
+    WaitingRequest,
+    lacking,
+    outage,
 )
-from longhaul.workflows.outages import lacking, outage
+
+SHOWN_REQUESTS = 20
+REQUEST_CHARS = 600
+
+
+def lacking_budget(record: Record) -> list[PendingCall]:
+    """No call of a model, but somebody has to answer all the same."""
+    question = record.account.question if record.account else None
+    if question is None or record.reply is None:
+        return []
+    lacks = {"lacks": [lack.model_dump(mode="json") for lack in question.lacks]}
+    return [
+        PendingCall(
+            path=path(record, CALL_ID),
+            reply_id=record.reply.reply_id,
+            call_id=CALL_ID,
+            tool=CALL_ID,
+            input=canonical_json(lacks),
+            waits_for="budget",
+            reason=question.why,
+            asked_at=iso(question.at),
+        )
+    ]
+
+
+def in_doubt(doubt: Doubt, where: str) -> PendingCall:
+    return PendingCall(
+        path=where,
+        reply_id=doubt.reply_id,
+        call_id=doubt.call_id,
+        tool=doubt.tool,
+        input=doubt.input,
+        waits_for="settlement",
+        reason=doubt.why,
+        asked_at=iso(doubt.at),
+    )
+
+
+def first_requests(record: Record) -> tuple[WaitingRequest, ...]:
+    """Those that have not begun, in their order."""
+    joins = len(record.requests.steering)
+    return tuple(
+        WaitingRequest(
+            request_id=each.request_id,
+            reply_id=each.reply_id,
+            when=each.when,
+            joins=place < joins,
+            text=title_of(each.messages, REQUEST_CHARS),
+        )
+        for place, each in enumerate(request_operations.waiting(record)[:SHOWN_REQUESTS])
+    )
+
 
 SHOWN_DECISIONS = 20
 SHOWN_ADJUSTMENTS = 20
@@ -244,3 +306,37 @@ def spec_texts(record: Record) -> SpecTexts:
         tools=tuple(record.provided.tools.values()),
         skills=record.spec.skills,
     )
+
+
+KEPT_SNAPSHOTS = 3
+
+
+class SnapshotAsk(NamedTuple):
+    saved: int
+    saved_messages: int
+    start: int
+    """Character of the text."""
+    seq: int
+    """Of the page before, to read on in the same state; 0 for the first page."""
+
+
+class Snapshot:
+    """Texts that are pulled in pages. One is kept until its last page was read, although the session moves on: under a
+    storm of letters no two pages would ever be of the same state."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[int, int, int], str] = {}
+        """By the entry that the state is of, and the entry and the number of messages up to which it was saved."""
+
+    def page(self, record: Record, before: EventsSoFar, ask: SnapshotAsk) -> SnapshotPage:
+        key = (ask.seq, ask.saved, ask.saved_messages)
+        if ask.start == 0 or key not in self._kept:
+            key = (record.seq, ask.saved, ask.saved_messages)
+            while len(self._kept) >= KEPT_SNAPSHOTS:
+                del self._kept[next(iter(self._kept))]
+            self._kept[key] = carry(record, before, ask.saved, ask.saved_messages).model_dump_json()
+        whole = self._kept[key]
+        text = whole[ask.start : ask.start + PAGE_BYTES]
+        if ask.start + len(text) >= len(whole):
+            del self._kept[key]
+        return SnapshotPage(seq=key[0], total=len(whole), text=text)

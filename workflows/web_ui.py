@@ -1,5 +1,11 @@
-"""Shows a session without being asked: a page in the Web UI, and its row in the server's index, memo included."""
+"""The page of a session in Temporal's Web UI.
 
+Shows a session without being asked: a page in the Web UI, and its row in the server's index, memo included.
+"""
+
+import re
+import shlex
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -7,12 +13,19 @@ from typing import Any, cast
 from temporalio import workflow
 from temporalio.common import SearchAttributeKey, SearchAttributeUpdate
 
+from longhaul.agent.decisions.deadline_steps import when
+from longhaul.agent.decisions.subagent_start import at_work
+from longhaul.agent.fold.agent_state import OpenCall
 from longhaul.agent.letters.request_operations import told
 from longhaul.agent.letters.result_operations import open_doubts
+from longhaul.agent.permission.preview import brief
+from longhaul.agent.plain.measures import iso
+from longhaul.agent.plain.text import visible
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Compress, Step, Think
-from longhaul.agent.values.conversation.messages import Msg, title_of
-from longhaul.agent.views.session_views import IndexRow, row_of
+from longhaul.agent.values.conversation.messages import Msg, example, title_of
+from longhaul.agent.values.tasks import progress
+from longhaul.agent.views.session_views import IndexRow, row_of, standing, status_word
 from longhaul.workflows import views
 from longhaul.workflows.contract import (
     COST,
@@ -27,8 +40,209 @@ from longhaul.workflows.contract import (
     WAITS,
     PendingCall,
     Waits,
+    outage,
 )
-from longhaul.workflows.web_ui_page import details
+from longhaul.workflows.views import waiting
+
+_WHOM = {"person": "for a person", "outside": "for an outside system", "wake-up": "asleep"}
+_AFTER_EXPIRY = {"deny": "is denied", "park": "waits on as overdue"}
+SHOWN_DOUBTS = 5
+SHOWN_WAITING = 8
+SHOWN_RUNNING = 8
+"""The server takes 20 kB of such a page."""
+
+
+def details(record: Record, running: Collection[str] = (), step: Step | None = None) -> str:
+    """The session as a page for the Web UI, the important line first.
+
+    Short lines close together: the frame on that page shows five, and scrolls. Markdown of bold text and code only.
+    `running`: ids of the calls that are under way; `step`: what is being done, when that is something else.
+    """
+    calls = waiting(record)
+    lines = [f"**{status_word(record)}**{_awaited(calls)} · agent {_code(record.spec.name)} · {_cost(record)}"]
+    lines += _under_way(record, running, step)
+    lines += _tasks(record)
+    lines += _budget(record)
+    lines += _children(record)
+    lines += _pause(record)
+    lines += _lacking(record)
+    for call in calls[:SHOWN_WAITING]:
+        whom = _whom(call)
+        since = _minute(iso(call.asked_at))
+        lines.append(f"{whom} since {since}: {_code(call.block.name)} {_code(brief(call.input, 160))}")
+        lines += _deadline(call)
+        lines += [_code(command) for command in _answers(record, call)]
+        if call.reason:
+            lines.append(f"why: {_code(_cut(call.reason, 1_000 if call.asked else 160))}")
+    if len(calls) > SHOWN_WAITING:
+        lines.append(f"and {len(calls) - SHOWN_WAITING} more calls that wait")
+    doubts = open_doubts(record)
+    for doubt in doubts[:SHOWN_DOUBTS]:
+        lines.append(f"nobody knows whether it ran: {_code(doubt.tool)} {_code(brief(doubt.input, 160))}")
+        lines += [_code(_command(record, "settle", doubt.call_id, word)) for word in ("--happened", "--did-not")]
+    if len(doubts) > SHOWN_DOUBTS:
+        lines.append(f"and {len(doubts) - SHOWN_DOUBTS} more calls in doubt")
+    if record.requests.queue and calls:
+        lines.append(f"queued behind it: {len(record.requests.queue)}")
+    last = next(reversed(record.requests.finished.values()), None)
+    if record.reply is None and last is not None and last.error is not None:
+        lines.append(f"the last reply failed: {_code(_cut(last.error.message, 300))}")
+    return "  \n".join(lines)
+
+
+def _tasks(record: Record) -> list[str]:
+    """The plan that it follows, and how far it is with that or with its list."""
+    known = record.state.tasks_context
+    done, total, current = progress(known.tasks)
+    plan = [f"plan {_code(_cut(known.current_plan.name, 160))}"] if known.current_plan else []
+    tasks = [f"tasks {done}/{total}{f': {_code(_cut(current, 160))}' if current else ''}"] if total else []
+    return plan + tasks
+
+
+def _whom(call: OpenCall) -> str:
+    if call.asked is not None and call.waits_for == "outside":
+        return f"for an answer to {_code(call.asked.server)}"
+    return _WHOM[call.waits_for] if call.waits_for else ""
+
+
+def _awaited(calls: list[OpenCall]) -> str:
+    """How many answers it waits for, and whose."""
+    found = Counter(call.waits_for for call in calls)
+    counts = (
+        (found["person"], "approval", ""),
+        (found["outside"], "result", " from outside"),
+        (found["wake-up"], "wake-up", ""),
+    )
+    said = [f"{number} {what}{'s' if number > 1 else ''}{whence}" for number, what, whence in counts if number]
+    return f" for {' and '.join(said)}" if said else ""
+
+
+def _under_way(record: Record, running: Collection[str], step: Step | None) -> list[str]:
+    match step:
+        case Think(model):
+            return [f"asking {_code(_cut(model, 120))}, call {record.spent.model_calls + 1}"]
+        case Compress():
+            return ["making the context shorter"]
+        case _:
+            pass
+    under_way = [record.open_calls[call_id] for call_id in running if call_id in record.open_calls]
+    lines = [
+        f"running{_since(call.judged_at)}: {_code(call.block.name)} {_code(brief(call.input, 160))}"
+        for call in under_way[:SHOWN_RUNNING]
+    ]
+    more = len(under_way) - SHOWN_RUNNING
+    return [*lines, f"and {more} more that run"] if more > 0 else lines
+
+
+def _children(record: Record) -> list[str]:
+    """Whose sub-agent it is, and its own that are at work."""
+    above = [f"sub-agent {_code(' › '.join((*record.parent.path, record.spec.name)))}"] if record.parent else []
+    busy = at_work(record)
+    lines = [
+        f"sub-agent at work{_since(child.at)}: {_code(child.agent)} {_code(_cut(child.session_id, 160))}"
+        for child in busy[:SHOWN_RUNNING]
+    ]
+    more = len(busy) - SHOWN_RUNNING
+    return [*above, *lines, *([f"and {more} more sub-agents"] if more > 0 else [])]
+
+
+def _since(at_ms: int) -> str:
+    """To the second."""
+    return f" since {iso(at_ms)[:19].replace('T', ' ')} UTC" if at_ms else ""
+
+
+def _deadline(call: OpenCall) -> list[str]:
+    """What becomes of a call that nobody answers, and who has it now."""
+    known = when(call)
+    if call.sleep is not None:
+        return [f"until {_minute(known['wakes_at'])}, or the event {_code(known['event'])}"]
+    said: list[str] = []
+    if at := known.get("expired_at"):
+        said.append(f"overdue since {_minute(at)}, it waits on")
+    elif at := known.get("expires_at"):
+        said.append(f"answer by {_minute(at)}, then it {_AFTER_EXPIRY[known['on_expiry']]}")
+    if at := known.get("escalated_at"):
+        said.append(f"handed up to {_code(_cut(known['escalate_to'], 80))} at {_minute(at)}")
+    elif at := known.get("escalate_at"):
+        said.append(f"goes to {_code(_cut(known['escalate_to'], 80))} at {_minute(at)}")
+    return ["; ".join(said)] if said else []
+
+
+def _minute(moment: str) -> str:
+    return f"{moment[:16].replace('T', ' ')} UTC"
+
+
+def _cost(record: Record) -> str:
+    calls = f"{record.spent.model_calls} model call{'' if record.spent.model_calls == 1 else 's'}"
+    usage = record.spent.usage
+    about = "about " if usage.estimated else ""
+    lost = record.spent.lost
+    beside = f" · lost, estimated: {lost.usage.input_tokens} in, {lost.usage.output_tokens} out" if lost.calls else ""
+    return f"{calls} · {about}{usage.input_tokens} tokens in, {usage.output_tokens} out{beside}"
+
+
+def _budget(record: Record) -> list[str]:
+    known = standing(record)
+    if known is None:
+        return []
+    asks = [f"waits for more budget: {_code(_cut(known.asks, 300))}"] if known.asks else []
+    answers = [_command(record, "budget", f"--raise-{lack}", "N") for lack in _lacks(record)]
+    answers += [_command(record, "budget", word) for word in ("--stop", "--summarise")] if asks else []
+    return [*known.lines(), *asks, *map(_code, answers)]
+
+
+def _lacks(record: Record) -> list[str]:
+    question = record.account.question if record.account else None
+    return [lack.name for lack in question.lacks] if question else []
+
+
+def _pause(record: Record) -> list[str]:
+    if record.pause is None:
+        return []
+    since = iso(record.pause.at)[:16].replace("T", " ")
+    by = f" by {_code(_cut(record.pause.by, 80))}" if record.pause.by else ""
+    why = f": {_code(_cut(record.pause.why, 160))}" if record.pause.why else ""
+    return [f"paused since {since} UTC{by}{why}", *(_code(_command(record, name)) for name in ("resume", "step"))]
+
+
+def _lacking(record: Record) -> list[str]:
+    """What the step waits for that is to be taken: the model's provider, or a worker."""
+    if away := outage(record):
+        return [_code(_cut(away.told(), 400))]
+    lacking = record.life.lacking
+    if lacking and lacking.host:
+        return [f"parked: {_code(_cut(lacking.why, 300))}"]
+    return [f"waits for a worker that can go on: {_code(_cut(lacking.why, 300))}"] if lacking else []
+
+
+def _answers(record: Record, call: OpenCall) -> list[str]:
+    """The commands that answer a call. With user and agent, so that they mean this session and no namesake."""
+    call_id = call.block.id
+    if call.sleep is not None:
+        return [_command(record, "notify", call.sleep.event)]
+    if call.waits_for == "outside":
+        answers = ["TEXT"] if call.asked is None else [_cut(example(call.asked), 300), "decline"]
+        return [_command(record, "result", call_id, "--output", answer) for answer in answers]
+    return [_command(record, "approve", call_id), _command(record, "deny", call_id, "--reason", "TEXT")]
+
+
+def _command(record: Record, name: str, *words: str) -> str:
+    user = record.state.user_id
+    named = [*(["--user", user] if user else []), "--agent", record.spec.name]
+    return shlex.join(["longhaul", name, record.state.session_id, *words, *named])
+
+
+def _cut(text: str, chars: int) -> str:
+    return text if len(text) <= chars else f"{text[: chars - 1]}…"
+
+
+def _code(text: str) -> str:
+    """One line as Markdown's code, so that text from outside is neither markup nor a link, nor hides anything."""
+    line = " ".join(visible(text).split())
+    fence = "`" * (max((len(run) for run in re.findall("`+", line)), default=0) + 1)
+    space = " " if "`" in line else ""
+    return f"{fence}{space}{line}{space}{fence}" if line else ""
+
 
 MOST_CALLS = 16
 LARGEST_CALL_BYTES = 8_000

@@ -18,10 +18,8 @@ from longhaul.activities.attempt import own_session
 from longhaul.activities.contract import CALL_MODEL, CHECKPOINT, STREAM_ADDRESS, PrepareReply, RestoreInput
 from longhaul.activities.masking.masker import Masker
 from longhaul.activities.masking.stream import MaskedStream
-from longhaul.stores.streams.items import model_call, tool_call
-from longhaul.stores.streams.outlet import Outlet
-from longhaul.stores.streams.publisher import Publisher
-from longhaul.stores.streams.streams import Streams, StreamsUnavailable, key_of
+from longhaul.stores.streams.publisher import Outlet, Publisher
+from longhaul.stores.streams.streams import Streams, StreamsUnavailable, key_of, model_call, tool_call
 
 log = logging.getLogger(__name__)
 

@@ -7,8 +7,7 @@ from temporalio.exceptions import ApplicationError
 
 from longhaul.agent.plain.values import digest_of
 from longhaul.agent.values.permission import PermissionRule
-from longhaul.stores.state.store import DamagedRecord, StoreError
-from longhaul.stores.state.user_rules import UserRules
+from longhaul.stores.state.store import DamagedRecord, StoreError, UserRules
 
 
 class FoundRules(NamedTuple):

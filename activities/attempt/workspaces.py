@@ -20,12 +20,11 @@ from longhaul.activities.tool import Place
 from longhaul.agent.plain.text import nearest
 from longhaul.agent.values.spec.workspace import FILES_NOW, Workspace
 from longhaul.stores.memories.memories import MemoryOwner
-from longhaul.stores.names import owner_name, readable_folders, workdir_of
-from longhaul.stores.offload.opening import Offloaders
-from longhaul.stores.regular_files import read_regular
-from longhaul.stores.state.atomic import write_whole
-from longhaul.stores.worktrees import clones, snapshots, worktrees
-from longhaul.stores.worktrees.plain_git_folder import GitProblem
+from longhaul.stores.names import owner_name, read_regular, readable_folders, workdir_of
+from longhaul.stores.offload.offloaders import Offloaders
+from longhaul.stores.state.file_store import write_whole
+from longhaul.stores.worktrees import snapshots, worktrees
+from longhaul.stores.worktrees.git import GitProblem
 
 log = logging.getLogger(__name__)
 
@@ -77,11 +76,11 @@ class Workspaces:
     def _own_tree(self, root: Path, session_key: str, at: str) -> Path:
         try:
             root = root.resolve()
-            cloned = clones.own_files(root, self._data_dir, session_key, at)
+            cloned = snapshots.own_files(root, self._data_dir, session_key, at)
             return cloned or worktrees.make(root, self._data_dir, session_key, at)
         except (GitProblem, OSError) as error:
             why = f"no working tree could be made: {error}"
-            if at in ("", FILES_NOW) and not clones.is_gits(root):
+            if at in ("", FILES_NOW) and not snapshots.is_gits(root):
                 raise failed_for_good("setup", why) from error  # on every worker that has this folder
             raise not_here(why) from error
 
@@ -90,7 +89,7 @@ class Workspaces:
         goes on all the same. Blocking."""
         try:
             root = Path(recorded.root)
-            take = snapshots.take if clones.is_gits(root) else clones.take
+            take = snapshots.take_snapshot if snapshots.is_gits(root) else snapshots.take_clone
             return take(root, self._data_dir, session_key, call_id, again=again)
         except (GitProblem, OSError) as error:
             log.warning("the files of session %s were not kept before call %s: %s", session_key, call_id, error)

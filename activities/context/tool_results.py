@@ -27,7 +27,7 @@ from longhaul.activities.contract import RunTool
 from longhaul.activities.tool import ToolOutput
 from longhaul.activities.tools.postprocessors import Postprocessors
 from longhaul.agent.values.conversation.messages import DataBlock, Msg, TextBlock, ToolResultBlock, ToolResultState
-from longhaul.stores.offload.opening import Offloaders
+from longhaul.stores.offload.offloaders import Offloaders
 
 log = logging.getLogger(__name__)
 Result = TypeVar("Result")

@@ -6,9 +6,8 @@ from longhaul.activities.tool import Tool, ToolCall, ToolError, ToolOutput
 from longhaul.agent.plain.values import digest_of
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.knowledge import RECORD, RETRIEVE, RETRIEVE_KNOWLEDGE, told_memory, told_passage
-from longhaul.stores.memories.knowledge import KnowledgeBases
-from longhaul.stores.memories.memories import MOST_CHARS, MOST_FOUND, Memories, NewMemory
-from longhaul.stores.memories.opening import LongTerm
+from longhaul.stores.memories.memories import MOST_CHARS, MOST_FOUND, KnowledgeBases, Memories, NewMemory
+from longhaul.stores.memories.open_memories import LongTerm
 from longhaul.stores.state.store import StoreError
 
 MOST_AT_ONCE = 20

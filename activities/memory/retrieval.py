@@ -23,7 +23,7 @@ from longhaul.agent.values.spec.knowledge import (
     told_passage,
 )
 from longhaul.stores.memories.memories import MemoryOwner
-from longhaul.stores.memories.opening import LongTerm
+from longhaul.stores.memories.open_memories import LongTerm
 
 ANSWER_SECONDS = 20.0
 log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from longhaul.activities.process.sandbox_names import Covered, covered_in
-from longhaul.stores.worktrees.repositories import repository_of
+from longhaul.stores.worktrees.git import repository_of
 
 HOLDING = ("--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL")
 """bubblewrap itself sees to it that nothing in the sandbox gains rights by running a program."""

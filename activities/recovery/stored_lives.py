@@ -6,8 +6,7 @@ from typing import Any, Literal, NamedTuple
 from longhaul.agent.fold.agent_state import AgentState
 from longhaul.agent.life.rollover_state import Carried
 from longhaul.agent.plain.values import OpenValue, digest_of, sparse
-from longhaul.stores.state.rollover_state import extra
-from longhaul.stores.state.store import SessionRecord
+from longhaul.stores.state.store import SessionRecord, extra
 
 
 class Claim(OpenValue):

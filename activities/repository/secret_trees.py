@@ -12,7 +12,7 @@ from pathlib import Path
 
 from longhaul.activities.repository.dangerous_files import PACKAGES
 from longhaul.agent.permission.call_facts import KEYRINGS, is_secret
-from longhaul.stores.regular_files import read_regular
+from longhaul.stores.names import read_regular
 
 MAX_ENTRIES = 100_000
 MAX_FOUND = 200

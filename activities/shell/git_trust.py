@@ -11,9 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from longhaul.activities.repository.git_index import UnreadableIndex, tracked_in
-from longhaul.stores.regular_files import read_regular
-from longhaul.stores.worktrees.plain_git_config import CONFIG_CAP_BYTES, is_plain_config
-from longhaul.stores.worktrees.plain_git_folder import FOREIGN
+from longhaul.stores.names import read_regular
+from longhaul.stores.worktrees.git import CONFIG_CAP_BYTES, FOREIGN, is_plain_config
 
 _FULL = frozenset({"objects", "refs", "logs", "lfs"})
 """Not looked into for links any deeper than this: what they hold is read as hashes, or not at all."""

@@ -19,7 +19,7 @@ from longhaul.activities.shell.git_history import secrets_in_commits
 from longhaul.activities.shell.git_trust import repository_above
 from longhaul.activities.shell.programs import PROGRAMS
 from longhaul.agent.plain.text import names
-from longhaul.stores.regular_files import read_regular
+from longhaul.stores.names import read_regular
 
 _NAMES_ONLY = frozenset({"files", "type-list", "version", "help"})
 _PLAIN_TYPES = names("c cpp css go html java js kotlin md markdown php py python rb ruby rust sql swift ts")

@@ -28,8 +28,7 @@ from longhaul.agent.entries import Segment
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.stores.blobs.blobs import BlobsUnavailable, NoBlob
 from longhaul.stores.offload.session_blobs import DIGITS, SessionBlobs
-from longhaul.stores.segments.messages import Read, messages_of, stretches
-from longhaul.stores.segments.segments import DamagedSegment, Segments
+from longhaul.stores.segments import DamagedSegment, Read, Segments, messages_of, stretches
 
 
 class Recall(Tool):

@@ -20,7 +20,7 @@ from longhaul.agent.values.spec.mcp import MCPClient
 from longhaul.agent.values.tool_groups import ToolGroup
 from longhaul.starter.client.agent_files.agents import BadAgent
 from longhaul.stores.loading import places_of
-from longhaul.stores.offload.offloader import Offloader
+from longhaul.stores.offload.offloaders import Offloader
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
 
 from longhaul.agent.values.conversation.messages import TITLE_CHARS
-from longhaul.stores.keys.keys import DELETED as KEY_DELETED
+from longhaul.stores.keys.keyring import DELETED as KEY_DELETED
 from longhaul.workflows.contract import (
     AGENT,
     COST,

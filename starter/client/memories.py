@@ -8,9 +8,8 @@ from longhaul.agent.plain.errors import LonghaulError
 from longhaul.starter.reach.connection import Unreachable
 from longhaul.starter.reach.vectors import meaning_of
 from longhaul.starter.settings import Settings
-from longhaul.stores.memories.knowledge import KnowledgeBases, KnownDocument, Passage
-from longhaul.stores.memories.memories import Memories, Memory, MemoryOwner
-from longhaul.stores.memories.opening import open_knowledge, open_memories
+from longhaul.stores.memories.memories import KnowledgeBases, KnownDocument, Memories, Memory, MemoryOwner, Passage
+from longhaul.stores.memories.open_memories import open_knowledge, open_memories
 
 __all__ = ["KnowledgeOfWorkers", "MemoriesOfUser"]
 

@@ -14,9 +14,8 @@ from longhaul.starter.client.wire import Refused, plain
 from longhaul.starter.reach.connection import Unreachable
 from longhaul.starter.reach.storage_places import why_another_store, why_no_rule_holds
 from longhaul.starter.settings import Settings
-from longhaul.stores.state.opening import open_store
-from longhaul.stores.state.store import BadStoreSetting, StateStore, StoreError
-from longhaul.stores.state.user_rules import RuleChange, UserRules
+from longhaul.stores.state.open_store import open_store
+from longhaul.stores.state.store import BadStoreSetting, RuleChange, StateStore, StoreError, UserRules
 from longhaul.workflows.contract import PendingCall
 
 __all__ = ["RuleChange", "RulesOfUser", "SessionRules"]

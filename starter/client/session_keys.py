@@ -5,7 +5,7 @@ from temporalio.client import Client
 
 from longhaul.starter.reach.connection import Unreachable, keyring_in
 from longhaul.stores.keys.encrypted_store import decrypted_record
-from longhaul.stores.keys.keys import KeysUnavailable
+from longhaul.stores.keys.keyring import KeysUnavailable
 from longhaul.stores.state.store import SessionRecord
 from longhaul.workflows.contract import owner_of
 

@@ -4,9 +4,8 @@ import logging
 
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.starter.settings import Settings
-from longhaul.stores.keys.keyring import Keyring
-from longhaul.stores.keys.keys import KeysUnavailable, WrongMaster
-from longhaul.stores.state.opening import why_not_shared
+from longhaul.stores.keys.keyring import Keyring, KeysUnavailable, WrongMaster
+from longhaul.stores.state.open_store import why_not_shared
 from longhaul.stores.state.store import BadStoreSetting
 
 log = logging.getLogger(__name__)

@@ -18,10 +18,10 @@ from longhaul.starter.reach.storage_places import why_other_blobs
 from longhaul.starter.reach.their_blobs import TheirBlobs
 from longhaul.starter.settings import Settings
 from longhaul.starter.telemetry.switches import client_interceptors, send_traces
+from longhaul.stores.blobs.blob_directory import open_blobs
 from longhaul.stores.blobs.blobs import BadBlobsSetting, BlobStore
-from longhaul.stores.blobs.opening import open_blobs
 from longhaul.stores.keys.keyring import Keyring
-from longhaul.stores.keys.opening import open_keyring
+from longhaul.stores.keys.open_keyring import open_keyring
 from longhaul.workflows.contract import converter_with, keys_in, stored_in
 
 DEFAULT_ADDRESS = "127.0.0.1:7233"

@@ -22,8 +22,7 @@ from longhaul.starter.reach.polling import workers
 from longhaul.starter.reach.query_retries import Pauses
 from longhaul.starter.settings import Settings
 from longhaul.stores.blobs.blobs import BlobStore, BlobsUnavailable
-from longhaul.stores.state.store import StateStore, StoreError
-from longhaul.stores.state.store_id import MARK_CHARS, mark_of, marked, new_mark
+from longhaul.stores.state.store import MARK_CHARS, StateStore, StoreError, mark_of, marked, new_mark
 
 PATIENCE_SECONDS = 3.0
 """A worker that began just now is known to the server some moments later."""

@@ -5,11 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 from longhaul.agent.fold.agent_state import AgentState
-from longhaul.stores.keys.envelopes import disclosed, enclosed
-from longhaul.stores.keys.keyring import Keyring
-from longhaul.stores.keys.keys import KeysUnavailable, NoKey
-from longhaul.stores.state.record_format import read, slot_of, spelt, with_state
+from longhaul.stores.keys.keyring import Keyring, KeysUnavailable, NoKey, disclosed, enclosed
 from longhaul.stores.state.store import (
+    NO_AGENT,
     DamagedRecord,
     SessionRecord,
     SessionRow,
@@ -18,8 +16,11 @@ from longhaul.stores.state.store import (
     StoreError,
     StoreUnavailable,
     no_such_session,
+    read,
+    slot_of,
+    spelt,
+    with_state,
 )
-from longhaul.stores.state.user_rules import NO_AGENT
 
 FIELD = "encrypted"
 TRIES = 20

@@ -1,18 +1,201 @@
-"""A keyring encrypts for sessions, each with a key of its own, and decrypts as long as that key is there.
+"""A key store holds the data keys of sessions, each wrapped by its operator's master key, and of deleted ones that they
+were deleted. It is small, and apart from all that the keys are for: whoever copies sessions has no key by that.
+
+Master keys: an operator's, which wrap the data keys of sessions. The first wraps, each of them unwraps.
+
+A keyring encrypts for sessions, each with a key of its own, and decrypts as long as that key is there.
 
 Keys that were read are remembered, and looked at again after RECHECK_SECONDS: so long a deleted one may still be used
 by a process that has it. While the key store is away, what is remembered counts on: a call that has run must not be
 lost for want of a key that this process has.
+
+An envelope is what is encrypted with the id of its key before it, for places that keep bytes or lines.
 """
 
+import base64
+import binascii
+import re
 import secrets
 import time
 from collections import OrderedDict
 from datetime import UTC, datetime
-from typing import NamedTuple, TypeVar
+from pathlib import Path
+from typing import NamedTuple, Protocol, TypeVar
 
-from longhaul.stores.keys.keys import DELETED, KeyStore, KeysUnavailable, NoKey, StoredKey
-from longhaul.stores.keys.master_keys import KEY_BYTES, Cipher, Masters, cipher_of, decrypted, encrypted
+from longhaul.agent.plain.errors import BadSetup, Damaged, Unavailable, missing
+
+DELETED = "its key was deleted"
+"""Stands in each sentence about a session whose key is gone for good."""
+
+
+class KeysUnavailable(Unavailable):
+    """The key store does not answer, or no master key fits. Nothing is lost: what needs the key is tried again."""
+
+
+class WrongMaster(KeysUnavailable):
+    """The master key is not the one that a key was wrapped by; the sentence names it."""
+
+
+class BadKeysSetting(BadSetup, ValueError):
+    """A setting that names no key store, or a master key that is none. The key is not in the sentence."""
+
+
+class NoKey(Damaged, ValueError):
+    """What is encrypted can't be read: its key was deleted, is not known here, or is another session's."""
+
+
+class StoredKey(NamedTuple):
+    """One data key."""
+
+    id: str
+    """16 letters, digits, `-` and `_`, by chance; what is encrypted with it says it."""
+    owner: str
+    """Whom it was made for: a session's place among the blobs, which tells no name."""
+    wrapped: bytes
+    """Empty: deleted."""
+    master: str
+    """Name of the master key that it is wrapped by."""
+    deleted_at: str = ""
+    """ISO 8601."""
+
+
+class KeyStore(Protocol):
+    """Methods raise KeysUnavailable within seconds, and each changes all that it changes in one step."""
+
+    @property
+    def place(self) -> str:
+        """For sentences; without passwords."""
+        ...
+
+    async def get(self, key_id: str) -> StoredKey | None: ...
+
+    async def key_of(self, owner: str) -> StoredKey | None:
+        """The key that this session's values are encrypted with, deleted or not; None where it never had one."""
+        ...
+
+    async def add(self, key: StoredKey) -> StoredKey:
+        """Give its owner this key, unless he has one that is not deleted. Returns the one that counts."""
+        ...
+
+    async def share(self, owner: str, key_id: str) -> StoredKey | None:
+        """Give somebody a key that there is, as `add` does. Returns the one that counts."""
+        ...
+
+    async def delete(self, key_id: str, at: str) -> bool:
+        """Forget the key itself for good, and remember that it was deleted. Whether it was there."""
+        ...
+
+    async def every(self) -> list[StoredKey]:
+        """All that are not deleted."""
+        ...
+
+    async def rewrap(self, key: StoredKey, wrapped: bytes, master: str) -> bool:
+        """Wrap it anew, unless it was changed since it was read as `key`; False then."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+KEY_BYTES = 32
+HOW = "set NAME:KEY, made by `longhaul keys new`, or file:/PATH of a file that holds it"
+_NONCE = bytes(12)
+"""Always the same: this cipher (AES-256-GCM-SIV, RFC 8452) needs no other. The same bytes under the same key come to
+the same bytes, so that what is written twice lies in one place."""
+
+
+class Cipher(Protocol):
+    """What encrypts with one key."""
+
+    def encrypt(self, nonce: bytes, data: bytes, associated_data: bytes | None) -> bytes: ...
+
+    def decrypt(self, nonce: bytes, data: bytes, associated_data: bytes | None) -> bytes: ...
+
+
+def cipher_of(key: bytes) -> Cipher:
+    """Raises MissingExtra."""
+    try:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCMSIV  # noqa: PLC0415  only who encrypts loads it
+    except ModuleNotFoundError as error:
+        raise missing(error) from error
+    return AESGCMSIV(key)
+
+
+def encrypted(cipher: Cipher, data: bytes, about: str) -> bytes:
+    """16 bytes longer. `about` is needed again to decrypt, and not in it."""
+    return cipher.encrypt(_NONCE, data, about.encode())
+
+
+def decrypted(cipher: Cipher, data: bytes, about: str) -> bytes:
+    """Raises ValueError for what is not whole, was encrypted with another key, or is about something else."""
+    from cryptography.exceptions import InvalidTag  # noqa: PLC0415  only who encrypts loads it
+
+    try:
+        return cipher.decrypt(_NONCE, data, about.encode())
+    except InvalidTag:
+        raise ValueError("it is not whole, or another key's") from None
+
+
+class Masters:
+    """The master keys of a setting."""
+
+    def __init__(self, setting: str) -> None:
+        """`NAME:KEY,NAME:KEY`, or `file:/PATH`. Raises BadKeysSetting."""
+        keys = _keys_in(setting)
+        self.newest = next(iter(keys))
+        self._ciphers = {name: cipher_of(key) for name, key in keys.items()}
+
+    def wrap(self, data_key: bytes, key_id: str) -> bytes:
+        return encrypted(self._ciphers[self.newest], data_key, key_id)
+
+    def unwrap(self, wrapped: bytes, key_id: str, master: str) -> bytes:
+        """Raises WrongMaster."""
+        cipher = self._ciphers.get(master)
+        if cipher is None:
+            raise WrongMaster(
+                f"LONGHAUL_MASTER_KEY: the master key {master!r} is needed, and is not among "
+                f"{', '.join(self._ciphers)}; add it behind the first, from where it was kept"
+            )
+        try:
+            return decrypted(cipher, wrapped, key_id)
+        except ValueError:
+            raise WrongMaster(
+                f"LONGHAUL_MASTER_KEY: the key named {master!r} is another than the one that was used under this name; "
+                "set that one"
+            ) from None
+
+
+def _keys_in(setting: str) -> dict[str, bytes]:
+    if setting.startswith("file:"):
+        setting = _content_of(Path(setting.removeprefix("file:")))
+    keys: dict[str, bytes] = {}
+    for number, pair in enumerate(filter(None, re.split(r"[,\s]+", setting)), 1):
+        name, _, spelt = pair.partition(":")
+        if not re.fullmatch(r"[A-Za-z0-9_.-]{1,40}", name) or not spelt or name in keys:
+            raise BadKeysSetting(f"LONGHAUL_MASTER_KEY: key {number} has no name, or another's; {HOW}")
+        keys[name] = _bytes_of(spelt, name)
+    if not keys:
+        raise BadKeysSetting(f"LONGHAUL_MASTER_KEY: there is no key in it; {HOW}")
+    return keys
+
+
+def _bytes_of(spelt: str, name: str) -> bytes:
+    try:
+        key = base64.b64decode(spelt.translate({ord("-"): "+", ord("_"): "/"}), validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise BadKeysSetting(f"LONGHAUL_MASTER_KEY: {name!r} is not {KEY_BYTES} bytes in base64; {HOW}")
+    return key
+
+
+def _content_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadKeysSetting(
+            f"LONGHAUL_MASTER_KEY: the file {str(path)!r} can't be read ({type(error).__name__}); {HOW}"
+        ) from None
+
 
 Value = TypeVar("Value")
 
@@ -184,3 +367,39 @@ def _put(cache: OrderedDict[str, Value], name: str, value: Value) -> None:
 
 def _deleted(key: StoredKey) -> str:
     return f"the session was deleted: {DELETED} at {key.deleted_at}, and nothing of it can be read any more"
+
+
+_MARK = b"longhaul-aes "
+
+
+async def enclosed(keys: Keyring, owner: str, data: bytes) -> bytes:
+    """Raises NoKey, KeysUnavailable."""
+    key_id, secret = await keys.encrypt(owner, data, begins=False)
+    return _MARK + key_id.encode("ascii") + b" " + secret
+
+
+async def disclosed(keys: Keyring | None, owner: str, data: bytes) -> bytes:
+    """What was enclosed; other data as it is. Raises NoKey, KeysUnavailable."""
+    if not data.startswith(_MARK):
+        return data
+    if keys is None:
+        raise NoKey(
+            "it is encrypted, and this process has no key: set LONGHAUL_MASTER_KEY and LONGHAUL_KEYS as they are set "
+            "for the workers"
+        )
+    key_id, _, secret = data.removeprefix(_MARK).partition(b" ")
+    return await keys.decrypt(owner, key_id.decode("ascii", "replace"), secret)
+
+
+def as_line(envelope: bytes) -> bytes:
+    """Without the newline."""
+    return base64.b64encode(envelope)
+
+
+def from_line(line: bytes) -> bytes:
+    """The envelope of such a line; any other line as it is."""
+    try:
+        envelope = base64.b64decode(line, validate=True)
+    except (binascii.Error, ValueError):
+        return line
+    return envelope if envelope.startswith(_MARK) else line

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from redis.exceptions import RedisError
 
-from longhaul.stores.keys.keys import BadKeysSetting, KeysUnavailable, StoredKey
+from longhaul.stores.keys.keyring import BadKeysSetting, KeysUnavailable, StoredKey
 from longhaul.stores.state.redis_connection import connect, target_of
 from longhaul.stores.state.store import BadStoreSetting
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from longhaul.stores.blocking_calls import Threads
-from longhaul.stores.keys.keys import KeysUnavailable, StoredKey
+from longhaul.stores.keys.keyring import KeysUnavailable, StoredKey
 
 Answer = TypeVar("Answer")
 

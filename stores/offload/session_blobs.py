@@ -13,10 +13,9 @@ from typing import Any
 
 from longhaul.agent.values.conversation.messages import Msg, ToolResultBlock
 from longhaul.stores.blobs.blobs import BlobStore, BlobsUnavailable, NoBlob
-from longhaul.stores.keys.enclosed_blobs import get_disclosed, put_enclosed
-from longhaul.stores.keys.keyring import Keyring
-from longhaul.stores.keys.keys import KeysUnavailable, NoKey
-from longhaul.stores.offload.message_lines import result_text
+from longhaul.stores.keys.keyring import Keyring, KeysUnavailable, NoKey
+from longhaul.stores.keys.open_keyring import get_disclosed, put_enclosed
+from longhaul.stores.offload.local_workspace import result_text
 
 POINTER = "recall output="
 """How a reference begins; behind it stand the DIGITS that the tool is given."""

@@ -1,4 +1,9 @@
-"""Publishes what activities put into the live streams: given away at once, written in batches, and never waited for.
+"""Batches hold what waits to be written to one stream: bounded, in order, neighbouring pieces joined, numbered when it
+is taken.
+
+One attempt's way into the live stream, and the mask that each text passes on its way.
+
+Publishes what activities put into the live streams: given away at once, written in batches, and never waited for.
 
 An activity hands over a piece and goes on. Pieces of one session are joined while a batch of it is being written, so a
 slow store gets few and large ones. What does not fit into the buffer, or comes while the store is out of reach, is
@@ -7,14 +12,177 @@ dropped, and readers are told: no session depends on it.
 
 import asyncio
 import contextlib
+import hashlib
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
-from longhaul.stores.streams.buffer import Batches, WaitingPieces, WrittenAttempt
-from longhaul.stores.streams.items import SETTLED
-from longhaul.stores.streams.outlet import Mask, Outlet, Unmasked
-from longhaul.stores.streams.streams import Streams, StreamsUnavailable
+from longhaul.stores.streams.streams import PIECES, SETTLED, Item, Kind, Piece, Streams, StreamsUnavailable, encode
+
+MOST_CHARACTERS = 256_000
+"""Waiting to be written, of one session."""
+MOST_OF_AN_ATTEMPT = 2_000_000
+"""Characters: a tool that floods its output is shown no further."""
+BATCH_BYTES = 32_000
+"""Of one write, about: small enough to be one piece in a file."""
+LONGEST_PIECE = 8_000
+"""Characters of one line."""
+READ_AT_ONCE: frozenset[Kind] = frozenset(("text", "thinking", "output"))
+"""What a person reads as it comes."""
+
+
+@dataclass(slots=True)
+class WrittenAttempt:
+    """One attempt at a call, as far as it was written."""
+
+    call: str
+    turn: int
+    attempt: int
+    items: int = 0
+    characters: int = 0
+    dropped: bool = False
+    """Since the last item that was taken."""
+    digest: Any = field(default_factory=hashlib.sha256)
+    """Of all pieces that were written."""
+
+
+@dataclass(slots=True)
+class WaitingPieces:
+    kind: Kind
+    attempt: WrittenAttempt | None = None
+    block: int = 0
+    text: str = ""
+    tool_call_id: str = ""
+    name: str = ""
+
+    def continues(self, other: "WaitingPieces") -> bool:
+        """Whether it can be joined to the one before it."""
+        return (
+            self.kind in PIECES
+            and (self.kind, self.block, self.tool_call_id, self.name)
+            == (other.kind, other.block, other.tool_call_id, other.name)
+            and self.attempt is other.attempt
+            and len(self.text) + len(other.text) <= LONGEST_PIECE
+        )
+
+
+def _is_urgent(one: WaitingPieces) -> bool:
+    """Also the end of what came in pieces: who has seen the first ones is to see the last before all is recorded."""
+    begun = one.attempt is not None and one.attempt.items > 0
+    return one.kind in READ_AT_ONCE or one.name == SETTLED or (one.kind == "end" and begun)
+
+
+class Batches:
+    def __init__(self) -> None:
+        self._waiting: list[WaitingPieces] = []
+        self._characters = 0
+        self._urgent = False
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def put(self, new: WaitingPieces) -> None:
+        """Pieces that there is no room for are dropped, and that is said; marks are always taken."""
+        attempt = new.attempt
+        if attempt is not None and new.kind in PIECES:
+            attempt.characters += len(new.text)
+            if self._characters + len(new.text) > MOST_CHARACTERS or attempt.characters > MOST_OF_AN_ATTEMPT:
+                attempt.dropped = True
+                return
+        if attempt is not None and attempt.dropped:
+            attempt.dropped = False
+            self._waiting.append(WaitingPieces("lost", attempt))
+        self._characters += len(new.text)
+        self._urgent = self._urgent or _is_urgent(new)
+        if self._waiting and new.continues(self._waiting[-1]):
+            self._waiting[-1].text += new.text
+        elif not (new.kind == "wake" and not new.name and self._waiting and self._waiting[-1].kind == "wake"):
+            self._waiting.append(new)
+
+    @property
+    def urgent(self) -> bool:
+        """Whether there is something that a person would read as it comes, or somebody waits for."""
+        return self._urgent or self._characters > BATCH_BYTES
+
+    def take(self) -> bytes:
+        """The lines of the next batch; empty when nothing waits."""
+        lines, taken = bytearray(), 0
+        while taken < len(self._waiting) and len(lines) < BATCH_BYTES:
+            lines += encode(self._numbered(self._waiting[taken]))
+            taken += 1
+        del self._waiting[:taken]
+        self._urgent = any(map(_is_urgent, self._waiting))
+        return bytes(lines)
+
+    def _numbered(self, one: WaitingPieces) -> Item:
+        self._characters -= len(one.text)
+        attempt = one.attempt
+        if attempt is None:
+            return Item(one.kind, name=one.name, text=one.text)
+        index, text = attempt.items, one.text
+        attempt.items += 1
+        if one.kind in PIECES:
+            attempt.digest.update(text.encode("utf-8", "surrogatepass"))
+        elif one.kind == "end":
+            text = attempt.digest.hexdigest()[:16]
+        return Item(
+            one.kind, attempt.call, attempt.turn, attempt.attempt, index, one.block, text, one.tool_call_id, one.name
+        )
+
+
+class Mask(Protocol):
+    """Takes one block's text in pieces and gives back what may be shown of it. It may keep the end of a piece back
+    until it has seen how it goes on: what it hides may be torn."""
+
+    def feed(self, piece: str) -> str: ...
+
+    def end(self) -> str:
+        """What was kept back, when no more comes."""
+        ...
+
+
+class Unmasked:
+    """Shows everything."""
+
+    def feed(self, piece: str) -> str:
+        return piece
+
+    def end(self) -> str:
+        return ""
+
+
+Put = Callable[[WaitingPieces], None]
+
+
+class Outlet:
+    """What an activity writes to while it works on one attempt. Nothing here waits or raises."""
+
+    def __init__(self, put: Put, mask: Callable[[], Mask], attempt: WrittenAttempt, name: str = "") -> None:
+        self._put = put
+        self._new_mask = mask
+        self._masks: dict[tuple[Piece, int], tuple[Mask, str, str]] = {}
+        self._attempt = attempt
+        put(WaitingPieces("begin", attempt, name=name))
+
+    def write(self, kind: Piece, text: str, *, block: int = 0, tool_call_id: str = "", name: str = "") -> None:
+        """Publish the next piece of a block."""
+        mask, *_ = self._masks.get((kind, block), (self._new_mask(), "", ""))
+        self._masks[kind, block] = (mask, tool_call_id, name)
+        self._publish(kind, mask.feed(text), block, tool_call_id, name)
+
+    def end(self) -> None:
+        """The attempt has come to a result; without it, readers take what they have for torn."""
+        for (kind, block), (mask, tool_call_id, name) in self._masks.items():
+            self._publish(kind, mask.end(), block, tool_call_id, name)
+        self._put(WaitingPieces("end", self._attempt))
+
+    def _publish(self, kind: Piece, text: str, block: int, tool_call_id: str, name: str) -> None:
+        for start in range(0, len(text), LONGEST_PIECE):
+            piece = text[start : start + LONGEST_PIECE]
+            self._put(WaitingPieces(kind, self._attempt, block, piece, tool_call_id, name))
+
 
 log = logging.getLogger(__name__)
 

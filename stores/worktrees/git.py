@@ -1,4 +1,13 @@
-"""Runs git on repositories that nobody trusts, so that no program runs that a repository names.
+"""The configuration of a repository as it may be where git is to run: it names neither a program nor a file.
+
+A folder of a repository in which git may write: all that lies there is its own, and its configuration is plain.
+
+A model, or whoever made the archive, may have put anything there: links to another's branches and objects, hooks in the
+configuration (which run whatever `core.hooksPath` says), pipes on which git would wait for ever.
+
+Finds the git repository of a folder, where both say so of each other.
+
+Runs git on repositories that nobody trusts, so that no program runs that a repository names.
 
 What touches files (adding, checking out, merging) goes by settings of our own, in a folder of ours that stands in for
 the repository's: without its configuration there are no filters, no merge drivers and no hooks, whatever attributes
@@ -11,16 +20,201 @@ import fcntl
 import os
 import re
 import shutil
+import stat
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from longhaul.agent.permission.call_facts import secret_globs
-from longhaul.stores.worktrees.plain_git_folder import GitProblem, require_plain, text_of
-from longhaul.stores.worktrees.repositories import Repository
+from longhaul.agent.plain.errors import BadInput
+from longhaul.agent.plain.text import names
+from longhaul.stores.names import NotRegular, read_regular
+
+CONFIG_CAP_BYTES = 100_000
+_ANY = frozenset({"*"})
+_KEYS = {
+    "core": names(
+        "repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol"
+        " safecrlf quotepath abbrev compression bigfilethreshold untrackedcache trustctime checkstat longpaths"
+        " protectntfs protecthfs commitgraph preloadindex hookspath fsmonitor"
+    ),
+    "remote": names("url fetch pushurl push tagopt prune prunetags mirror skipdefaultupdate skipfetchall"),
+    "branch": names("remote merge rebase pushremote description vscode-merge-base gh-merge-base autosetupmerge"),
+    "user": names("name email signingkey useconfigonly"),
+    "commit": names("gpgsign verbose"),
+    "tag": names("gpgsign"),
+    "pull": names("rebase ff"),
+    "push": names("default autosetupremote followtags gpgsign"),
+    "fetch": names("prune prunetags parallel"),
+    "merge": names("conflictstyle ff"),
+    "rebase": names("autostash autosquash updaterefs"),
+    "rerere": names("enabled autoupdate"),
+    "diff": names("algorithm renames renamelimit colormoved mnemonicprefix noprefix context"),
+    "init": names("defaultbranch"),
+    "status": names("short branch showuntrackedfiles"),
+    "lfs": names("repositoryformatversion"),
+    "advice": _ANY,
+    "color": _ANY,
+    "gc": _ANY,
+    "pack": _ANY,
+}
+"""Keys of a repository's own configuration by section that name neither a program nor a file, or (`core.hooksPath`,
+`core.fsmonitor`) are set otherwise for each line that leans on a proof."""
+_WITH_NAMES = ("remote", "branch", "color")
+"""Sections that may have a name behind them, as in `[remote "origin"]`; of others that would be another key."""
+_LINE = re.compile(
+    r'\[(?P<section>[A-Za-z]+)(?: "(?P<name>[^"\\]*)")?\]|(?P<key>[A-Za-z][A-Za-z0-9-]*)(?:[ \t]*=(?P<value>[^\\]*))?'
+)
+
+
+def is_plain_config(text: str) -> bool:
+    """Whether each line of a repository's configuration is known to name neither a program nor a file."""
+    known: frozenset[str] = frozenset()
+    for raw in text.split("\n"):
+        line = raw.strip(" \t")
+        if not line or line[0] in "#;":
+            continue
+        read = _LINE.fullmatch(line)
+        if read is None:
+            return False
+        if read["section"]:
+            section = read["section"].lower()
+            known = _KEYS.get(section, frozenset()) if read["name"] is None or section in _WITH_NAMES else frozenset()
+        elif not _is_known(read["key"].lower(), (read["value"] or "").strip(), known):
+            return False
+    return True
+
+
+def _is_known(key: str, value: str, known: frozenset[str]) -> bool:
+    if key == "bare" and value != "false":
+        return False
+    return key in known or known is _ANY
+
+
+FOREIGN = ("commondir", "gitdir", "remotes", "config.worktree", "modules", "objects/info/alternates",
+           "objects/info/http-alternates", "info/grafts", "info/sparse-checkout")  # fmt: skip
+"""None of these is in a plain repository: they lead elsewhere, or change what is read."""
+MOST_NAMES = 200_000
+"""Of a repository, looked at before git writes there."""
+_SHARED = frozenset({"objects", "lfs"})
+"""A local clone shares the files there with its origin by hard links; git replaces them and writes into none."""
+
+
+class GitProblem(BadInput):
+    """What was to be done with a repository can't be; the sentence says why, and nothing was changed."""
+
+
+def require_plain(common: Path) -> None:
+    """Of what git keeps for a repository. Raises GitProblem, OSError."""
+    if not stat.S_ISDIR(os.lstat(common).st_mode):
+        raise GitProblem(f"{str(common)!r} is no folder of its own; such a repository is left alone")
+    for name in FOREIGN:
+        if os.path.lexists(common / name):
+            raise GitProblem(f"{str(common / name)!r} leads elsewhere; such a repository is left alone")
+    _require_own(common)
+    if not is_plain_config(text_of(common / "config", CONFIG_CAP_BYTES)):
+        raise GitProblem(
+            f"{str(common / 'config')!r} has settings that may name a program or a file, or that are not known here;"
+            " such a repository is left alone. Move them to your own ~/.gitconfig"
+        )
+
+
+def _require_own(common: Path) -> None:
+    """Nothing but folders and files, and no file that may lie elsewhere, too."""
+    seen, waiting = 0, [str(common)]
+    shared = tuple(str(common / name) for name in _SHARED)
+    while waiting:
+        folder = waiting.pop()
+        with suppress(FileNotFoundError), os.scandir(folder) as entries:  # a `git gc` tidies up
+            for entry in entries:
+                seen += 1
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif not entry.is_file(follow_symlinks=False) or _has_another_name(entry, folder, shared):
+                    raise GitProblem(f"{entry.path!r} is a link or a pipe; such a repository is left alone")
+        if seen > MOST_NAMES:
+            raise GitProblem(f"{str(common)!r} holds more than {MOST_NAMES} files; run `git gc` there")
+
+
+def _has_another_name(entry: os.DirEntry[str], folder: str, shared: tuple[str, ...]) -> bool:
+    try:
+        return not folder.startswith(shared) and entry.stat(follow_symlinks=False).st_nlink > 1
+    except FileNotFoundError:
+        return False
+
+
+def text_of(file: Path, cap_bytes: int) -> str:
+    """The text of a file that is one, no link and no pipe; empty when there is none. Raises GitProblem."""
+    try:
+        return read_regular(file, cap_bytes).decode("utf-8", "surrogateescape")
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except NotRegular as error:
+        raise GitProblem(str(error)) from None
+    except (OSError, ValueError) as error:
+        raise GitProblem(f"{str(file)!r} can't be read: {error}") from None
+
+
+CAP_BYTES = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A working tree, and where git keeps what belongs to it."""
+
+    root: Path
+    """Of the working tree, links resolved."""
+    own: Path
+    """What git keeps of this tree alone: its HEAD and its index."""
+    common: Path
+    """What all trees of the repository share: objects and branches."""
+
+
+def repository_at(root: Path) -> Repository:
+    """Of the folder at whose top `.git` lies. Raises GitProblem. A file in the workspace may claim any folder to be its
+    repository: only one that names this tree as its own counts. Before git writes there, `git_for` looks through it."""
+    inside = root / ".git"
+    if inside.is_dir() and not inside.is_symlink():
+        return Repository(root, inside, inside)
+    if (own := own_folder(root)) is not None:
+        return Repository(root, own, own.parent.parent)
+    raise GitProblem(
+        f"{str(root)!r} is not the top of a git repository; run `git init` and commit there, or name the top"
+    )
+
+
+def own_folder(root: Path) -> Path | None:
+    """Of a linked working tree: the folder that its repository keeps for it; None for any other one."""
+    link = root / ".git"
+    said = line_of(link)
+    if not said.startswith("gitdir: "):
+        return None
+    try:
+        folder = (root / said.removeprefix("gitdir: ")).resolve()
+    except (OSError, ValueError, RuntimeError):
+        return None
+    # Otherwise git takes for the repository what lies anywhere.
+    claims = line_of(folder / "commondir") == "../.." and line_of(folder / "gitdir") == str(link)
+    beside = folder.parent.name == "worktrees" and folder.parent.parent.name == ".git"
+    return folder if claims and beside and line_of(folder.parent.parent / "HEAD") else None
+
+
+def line_of(file: Path) -> str:
+    """What a file of one line says; empty where there is none."""
+    try:
+        return text_of(file, CAP_BYTES).removesuffix("\n")
+    except GitProblem:
+        return ""
+
+
+def repository_of(root: Path) -> Path | None:
+    """The folder of the repository that `root` is a working tree of, when it lies elsewhere; None otherwise."""
+    own = own_folder(root)
+    return None if own is None else own.parent.parent
+
 
 SECONDS = 60.0
 """For one run of git; a repository may be of any size, and a file in it a pipe."""

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longhaul.agent.values.spec.workspace import BRANCHES, FILES_NOW, branch_of
-from longhaul.stores.worktrees.git import Git, git_for
-from longhaul.stores.worktrees.plain_git_folder import GitProblem
-from longhaul.stores.worktrees.repositories import Repository, line_of, own_folder, repository_at
+from longhaul.stores.worktrees.git import Git, GitProblem, Repository, git_for, line_of, own_folder, repository_at
 from longhaul.stores.worktrees.snapshots import digest, head_of, kept_for, tree_of_files
 
 OF = "longhaul"

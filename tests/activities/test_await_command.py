@@ -24,7 +24,7 @@ from longhaul.agent.entries import ToolReturned
 from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.workspace import Workspace
-from longhaul.stores.offload.opening import Offloaders
+from longhaul.stores.offload.offloaders import Offloaders
 from tests.activities.tools.calls import called
 
 

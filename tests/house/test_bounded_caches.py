@@ -23,8 +23,8 @@ from longhaul.activities.tools.registry import Toolbox
 from longhaul.agent.values.conversation.messages import Usage, UserMsg
 from longhaul.starter.hosting import workflow_tasks
 from longhaul.starter.hosting.workflow_tasks import ParkedRuns
-from longhaul.stores.offload import opening
-from longhaul.stores.offload.opening import Offloaders
+from longhaul.stores.offload import offloaders
+from longhaul.stores.offload.offloaders import Offloaders
 from tests.house.syntax import tree_of
 
 ROOT = Path(__file__).parents[2]
@@ -57,7 +57,7 @@ BY_THEIR_OWN_NUMBER = {
         ("FolderChanges._watches", "FolderChanges._readers"),
         "folders with a reader; of one that nobody closed until the folder changes or goes",
     ),
-    "stores/streams/folder_changes.py:_changes": "weak: the event loops that there are",
+    "stores/streams/stream_directory.py:_changes": "weak: the event loops that there are",
     "DirectoryStreams._newest": "a sweep every ten minutes forgets all of it",
     "DirectoryStreams._old": "what the sweep before has found, until the next one",
 }
@@ -273,7 +273,7 @@ async def arguments(folder: Path, calls: int) -> object:
 
 FILLS: dict[str, tuple[Fill, int]] = {
     "Contexts._sessions": (contexts_of, 200),
-    "Offloaders._opened": (offloads, opening.KEPT_OFFLOADERS),
+    "Offloaders._opened": (offloads, offloaders.KEPT_OFFLOADERS),
     "ParkedRuns._waiting": (runs, workflow_tasks.KEPT),
     "SaidOnce._said": (said, said_once.SESSIONS_KEPT),
     "Specs._known": (prompts, prompt_digests.KEPT),

@@ -42,7 +42,7 @@ from longhaul.starter.client.feed import CLOSED
 from longhaul.starter.client.reading.event_deduplication import WITHDRAWN
 from longhaul.starter.client.reading.following import UNAVAILABLE
 from longhaul.starter.client.reading.live_events import LiveEvents
-from longhaul.stores.streams.items import Item
+from longhaul.stores.streams.streams import Item
 from longhaul.workflows.contract import EventPage
 from tests.agent.family import Family, tasks
 from tests.agent.play import RULES, SPEC, TOOLS, Play, Stopped, calls, text

@@ -40,7 +40,7 @@ LONGER_FILES: dict[str, str] = {
     "workflows/steps.py": "what each step of the loop asks of the world, in one place",
     "worker.py": "the composition root: what it puts together can't be known elsewhere",
     "workflows/session.py": "one class, in which the SDK looks for the loop, the handlers and the queries",
-    "workflows/inputs/activity_inputs.py": "the input of each activity, and what of the record is in it, in one list",
+    "workflows/activity_inputs.py": "the input of each activity, and what of the record is in it, in one list",
     "agent/values/conversation/messages.py": "one vocabulary: a message, and each kind of block that it may have",
     "starter/settings.py": "all that may be set on one machine, in one list",
     "agent/values/spec/agent_spec.py": "all that an agent file may say, in one list",

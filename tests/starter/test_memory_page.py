@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from longhaul import MemoryOwner, NewMemory
-from longhaul.stores.memories.opening import open_memories
+from longhaul.stores.memories.open_memories import open_memories
 
 PAGE = (Path(__file__).parents[2] / "docs" / "agents" / "memory.md").read_text(encoding="utf-8")
 

@@ -55,8 +55,8 @@ SETTINGS = {
     "LONGHAUL_CONDENSERS": ("shop_tools:Short", "longhaul.activities.compression.condensers:load_condensers"),
     "LONGHAUL_HOOKS": ("shop_tools:hook", "longhaul.activities.context.prompt_hooks:load_hooks"),
     "LONGHAUL_MIDDLEWARES": ("shop_tools:Guard", "longhaul.activities.middlewares.registry:load_middlewares"),
-    "LONGHAUL_OFFLOADERS": ("shop_tools:Away", "longhaul.stores.offload.opening:load_offloaders"),
-    "LONGHAUL_STORE": ("shop_tools:Shelf", "longhaul.stores.state.opening:open_store"),
+    "LONGHAUL_OFFLOADERS": ("shop_tools:Away", "longhaul.stores.offload.offloaders:load_offloaders"),
+    "LONGHAUL_STORE": ("shop_tools:Shelf", "longhaul.stores.state.open_store:open_store"),
 }
 """Each setting that names modules of the operator's, with a value, and what loads it."""
 

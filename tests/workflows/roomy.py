@@ -13,7 +13,7 @@ from longhaul.starter.reach.connection import connect
 from longhaul.stores.blobs.blobs import BlobStore, BlobsUnavailable, session_prefix
 from longhaul.worker import build
 from longhaul.workflows.contract import TASK_TIMEOUT, WORKFLOW, SessionStart, converter_with, stored_in
-from longhaul.workflows.payloads.large_payloads import BY_REFERENCE_BYTES
+from longhaul.workflows.payload_converter import BY_REFERENCE_BYTES
 from longhaul.workflows.session import AgentSession
 from tests.workflows.conftest import Stage
 

@@ -24,7 +24,7 @@ from longhaul.starter.reach.connection import Unreachable, connect
 from longhaul.starter.reach.connection_settings import BadConnection
 from longhaul.starter.reach.polling import workers
 from longhaul.starter.settings import Settings
-from longhaul.stores.keys.keys import BadKeysSetting
+from longhaul.stores.keys.keyring import BadKeysSetting
 from longhaul.workflows.contract import ENVIRONMENT, SEARCH_ATTRIBUTES, WorkerEnvironment
 
 TIMER = timedelta(milliseconds=20)

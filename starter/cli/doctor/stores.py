@@ -12,8 +12,8 @@ from longhaul.starter.reach.connection import Unreachable, blobs_of, keyring_of
 from longhaul.starter.reach.storage_places import why_another_store, why_other_blobs
 from longhaul.starter.settings import Settings
 from longhaul.stores.blobs.blobs import BlobsUnavailable, session_prefix
-from longhaul.stores.keys.keys import BadKeysSetting, KeysUnavailable
-from longhaul.stores.state.opening import open_store, why_not_shared
+from longhaul.stores.keys.keyring import BadKeysSetting, KeysUnavailable
+from longhaul.stores.state.open_store import open_store, why_not_shared
 from longhaul.stores.state.store import BadStoreSetting, StoreError
 
 NOBODY = "longhaul doctor"

@@ -6,7 +6,7 @@ from longhaul.activities.analysis.chain import AnalyzerSetupError, load_analyzer
 from longhaul.activities.notify.opening import BadNotifySetting, open_channels
 from longhaul.starter.cli.doctor.local_checks import Check
 from longhaul.starter.settings import Settings
-from longhaul.stores.streams.opening import open_streams, reach
+from longhaul.stores.streams.open_streams import open_streams, reach
 from longhaul.stores.streams.streams import BadStreamsSetting, Streams, StreamsUnavailable
 
 PROBE = "longhaul doctor"

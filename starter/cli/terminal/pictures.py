@@ -10,7 +10,7 @@ from longhaul.agent.values.conversation.messages import Base64Source, DataBlock,
 from longhaul.starter.client.attachments import MEDIA_TYPES
 from longhaul.starter.client.wire import Refused
 from longhaul.starter.visible import one_line
-from longhaul.stores.regular_files import read_regular
+from longhaul.stores.names import read_regular
 
 MOST_BYTES = 20_000_000
 """More is not sent anyway, and a link to a device has no end."""

@@ -9,7 +9,7 @@ from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.reach.connection import keyring_of
 from longhaul.starter.settings import Settings
-from longhaul.stores.keys.master_keys import HOW, KEY_BYTES, Masters
+from longhaul.stores.keys.keyring import HOW, KEY_BYTES, Masters
 
 
 async def new(name: str) -> int:

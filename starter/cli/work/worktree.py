@@ -9,7 +9,7 @@ from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.settings import Settings
 from longhaul.starter.visible import one_line
 from longhaul.stores.worktrees import worktrees
-from longhaul.stores.worktrees.repositories import repository_at
+from longhaul.stores.worktrees.git import repository_at
 
 
 async def show(screen: Screen, repository: Path) -> int:

@@ -18,7 +18,7 @@ from longhaul.starter.reach.connection import no_namespace
 from longhaul.starter.reach.polling import backlog_of, workers
 from longhaul.starter.reach.query_retries import IN_VAIN, UNREPLAYABLE, insist
 from longhaul.stores.blobs.blobs import BlobsUnavailable
-from longhaul.stores.keys.keys import DELETED as KEY_DELETED
+from longhaul.stores.keys.keyring import DELETED as KEY_DELETED
 from longhaul.workflows.contract import BLOBS_AWAY, HISTORY_LOST, BlobGone
 
 log = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from longhaul.starter.client.hooks import Printing
 from longhaul.starter.client.reading.glance import Moves
 from longhaul.starter.client.reading.live_events import LiveEvents
 from longhaul.starter.client.reading.live_stream import LiveStream
-from longhaul.stores.streams.items import PIECES, Item
+from longhaul.stores.streams.streams import PIECES, Item
 from longhaul.workflows.contract import EventPage
 
 UNAVAILABLE = "live_unavailable"

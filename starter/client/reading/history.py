@@ -10,8 +10,7 @@ from longhaul.agent.life.history import History
 from longhaul.agent.plain.errors import Damaged
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.starter.client.reading.asking import Asking
-from longhaul.stores.segments.messages import messages_between
-from longhaul.stores.segments.segments import Whole
+from longhaul.stores.segments import Whole, messages_between
 from longhaul.workflows.contract import EntriesPage, Status
 
 

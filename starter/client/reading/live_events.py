@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from longhaul.agent.views.event_types import AgentEvent, EventType, Live
-from longhaul.stores.streams.items import PIECES, Item, model_call, tool_call
+from longhaul.stores.streams.streams import PIECES, Item, model_call, tool_call
 from longhaul.workflows.contract import EventPage
 
 RESTARTED = "restarted"

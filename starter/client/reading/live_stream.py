@@ -8,10 +8,8 @@ from temporalio.client import Client, WorkflowQueryFailedError
 from longhaul.starter.client.reading.asking import Asking
 from longhaul.starter.reach.connection import keyring_in
 from longhaul.starter.settings import Settings
-from longhaul.stores.streams.encrypted_streams import decrypting
-from longhaul.stores.streams.items import SETTLED, Item, decode
-from longhaul.stores.streams.opening import reach
-from longhaul.stores.streams.streams import StreamReader, Streams, StreamsUnavailable, key_of
+from longhaul.stores.streams.open_streams import decrypting, reach
+from longhaul.stores.streams.streams import SETTLED, Item, StreamReader, Streams, StreamsUnavailable, decode, key_of
 
 BREATH_SECONDS = 0.025
 """Between looks of somebody who waits for the end, and has no use for the pieces."""

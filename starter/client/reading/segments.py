@@ -7,8 +7,8 @@ from longhaul.starter.client.reading.history import HistoryUnreadable
 from longhaul.starter.reach.connection import keyring_in, opened_blobs
 from longhaul.starter.settings import Settings
 from longhaul.stores.blobs.blobs import BlobsUnavailable
-from longhaul.stores.segments.segments import DamagedSegment, Whole
-from longhaul.stores.segments.segments import Segments as InBlobs
+from longhaul.stores.segments import DamagedSegment, Whole
+from longhaul.stores.segments import Segments as InBlobs
 
 
 class SealedSegments:

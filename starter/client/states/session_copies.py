@@ -31,22 +31,22 @@ from longhaul.starter.reach.storage_places import why_another_store, why_other_b
 from longhaul.starter.settings import Settings
 from longhaul.stores.blobs.blobs import BlobsUnavailable, delete_session_blobs, session_prefix
 from longhaul.stores.keys.encrypted_store import UnreadableRecord
-from longhaul.stores.offload.deletion import forget_files, forget_keys
+from longhaul.stores.offload.redis_offloader import forget_files, forget_keys
 from longhaul.stores.offload.session_blobs import SessionBlobs
-from longhaul.stores.state.opening import open_store
-from longhaul.stores.state.rollover_state import carried_of
+from longhaul.stores.state.open_store import open_store
 from longhaul.stores.state.store import (
+    NO_AGENT,
     BadStoreSetting,
     DamagedRecord,
     SessionRecord,
     SessionRow,
     StateStore,
     StoreError,
+    carried_of,
 )
-from longhaul.stores.state.user_rules import NO_AGENT
-from longhaul.stores.streams.opening import open_streams
+from longhaul.stores.streams.open_streams import open_streams
 from longhaul.stores.streams.streams import BadStreamsSetting, StreamsUnavailable, key_of
-from longhaul.stores.worktrees.clones import forget
+from longhaul.stores.worktrees.snapshots import forget
 from longhaul.workflows.contract import WORKFLOW
 
 

@@ -15,7 +15,7 @@ from temporalio.testing import ActivityEnvironment
 from longhaul.activities.attempt import cancel_hints
 from longhaul.activities.attempt.cancel_hints import Hints
 from longhaul.activities.attempt.heartbeat import beating
-from longhaul.stores.streams.opening import open_streams
+from longhaul.stores.streams.open_streams import open_streams
 from longhaul.stores.streams.streams import StreamsUnavailable, key_of
 from tests.workflows.letters import until
 
@@ -28,7 +28,7 @@ TELLER = """
 import asyncio, sys
 from pathlib import Path
 from longhaul.activities.attempt.cancel_hints import Hints
-from longhaul.stores.streams.opening import open_streams
+from longhaul.stores.streams.open_streams import open_streams
 
 async def main(url, folder, queue, *told):
     hints = Hints(open_streams(url, data_dir=Path(folder)), "default", queue)

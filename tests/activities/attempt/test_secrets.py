@@ -16,7 +16,7 @@ from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.messages import DataBlock, HintBlock, TextBlock, ThinkingBlock, ToolCallBlock
 from longhaul.agent.values.spec.agent_spec import AgentSpec, with_secrets_named
 from longhaul.agent.values.spec.agent_spec import Secrets as Allowed
-from longhaul.stores.offload.opening import Offloaders
+from longhaul.stores.offload.offloaders import Offloaders
 from tests.activities.context.test_returning import ask, returned, text_of
 from tests.activities.tools.calls import place_at
 from tests.stores.offload.samples import files_below

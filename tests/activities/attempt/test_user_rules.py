@@ -10,9 +10,8 @@ from temporalio.exceptions import ApplicationError
 from longhaul.activities.attempt.user_rules import found
 from longhaul.agent.permission.rulebook import MAX_RULES, BadRule, id_of
 from longhaul.agent.values.permission import Behavior, PermissionRule, Scope
-from longhaul.stores.state.files import FileStore
-from longhaul.stores.state.memory import MemoryStore
-from longhaul.stores.state.user_rules import UserRules
+from longhaul.stores.state.file_store import FileStore, MemoryStore
+from longhaul.stores.state.store import UserRules
 
 NEVER_PUSH = PermissionRule(tool_name="Bash", rule_content="git push:*", behavior=Behavior.DENY)
 

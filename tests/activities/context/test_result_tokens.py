@@ -28,7 +28,7 @@ from longhaul.agent.values.conversation.messages import (
 )
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.stores.offload.opening import Offloaders
+from longhaul.stores.offload.offloaders import Offloaders
 from tests.activities.context.token_samples import SAMPLES
 
 MODEL = "anthropic:claude-opus-4-8"

@@ -17,7 +17,7 @@ from longhaul.activities.tool import ToolOutput
 from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.messages import DataBlock, TextBlock, ToolResultBlock, ToolResultState
 from longhaul.agent.values.conversation.tools import Effect
-from longhaul.stores.offload.opening import Offloaders
+from longhaul.stores.offload.offloaders import Offloaders
 from tests.stores.offload.own_offloaders import Shelf
 from tests.stores.offload.samples import files_below, picture, resolved
 

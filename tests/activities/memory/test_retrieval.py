@@ -6,9 +6,8 @@ from longhaul.activities.contract import PrepareReply
 from longhaul.activities.memory.retrieval import Retrieval
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.stores.memories.memories import MemoryOwner, NewMemory
-from longhaul.stores.memories.opening import LongTerm
-from longhaul.stores.memories.sqlite_knowledge import SqliteKnowledge
-from longhaul.stores.memories.sqlite_memories import SqliteMemories
+from longhaul.stores.memories.open_memories import LongTerm
+from longhaul.stores.memories.sqlite_memories import SqliteKnowledge, SqliteMemories
 
 
 async def test_five_memories_that_fit_are_told(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from longhaul.activities.prepare_reply import Preparation
 from longhaul.activities.recovery.stored_lives import Claim, Life, spelt_empty
 from longhaul.activities.restore import Restoring
 from longhaul.agent.entries import Restored
-from longhaul.stores.state.memory import MemoryStore
+from longhaul.stores.state.file_store import MemoryStore
 from longhaul.stores.state.store import CantReplace, SessionRecord
 
 ASK = RestoreInput(session_id="job.t7", agent="hand")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.activities.shell.facts import examine_command
-from longhaul.stores.worktrees.plain_git_config import is_plain_config
+from longhaul.stores.worktrees.git import is_plain_config
 from tests.activities.corpora.stage import git
 
 MEETS = re.compile(

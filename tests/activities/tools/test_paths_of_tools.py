@@ -21,7 +21,7 @@ from longhaul.agent.permission.rule_matching import ruled_folders, ruled_paths
 from longhaul.agent.plain.text import names
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
 from longhaul.agent.values.spec.known_names import TOOLS
-from longhaul.stores.memories.opening import LongTerm
+from longhaul.stores.memories.open_memories import LongTerm
 from tests.activities.tools.calls import RIPGREP
 
 FILE = "skills/a/secret.txt"

@@ -15,7 +15,7 @@ from longhaul.agent.views.events import EventFold
 from longhaul.agent.views.session_views import status_word
 from longhaul.agent.views.transcript import reply_message
 from longhaul.workflows import views
-from longhaul.workflows.web_ui_page import details
+from longhaul.workflows.web_ui import details
 from tests.agent.play import SPEC, TOOLS, Play, calls, spoken, text
 
 SURE = (*TOOLS, ToolDescriptor(name="Send", probes=True))

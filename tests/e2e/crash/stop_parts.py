@@ -19,7 +19,7 @@ from longhaul.stores.memories.memories import MemoryOwner, NewMemory
 from longhaul.stores.memories.sqlite_memories import SqliteMemories
 from longhaul.stores.names import workdir_of
 from longhaul.stores.offload.local_workspace import LocalWorkspace
-from longhaul.stores.state.files import FileStore
+from longhaul.stores.state.file_store import FileStore
 from longhaul.stores.state.store import SessionRecord
 from tests.e2e.crash.crash_tools import HOLD, NOTED_SCHEMA, POLL_SECONDS, Noted, pass_by, write_down
 

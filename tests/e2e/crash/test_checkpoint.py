@@ -8,9 +8,9 @@ import pytest
 from longhaul.agent.entries import AnyEntry
 from longhaul.agent.life.history import messages
 from longhaul.starter.provision.dev_server import DevServer
-from longhaul.stores.blobs.opening import open_blobs
-from longhaul.stores.segments.segments import Segments
-from longhaul.stores.state.opening import open_store
+from longhaul.stores.blobs.blob_directory import open_blobs
+from longhaul.stores.segments import Segments
+from longhaul.stores.state.open_store import open_store
 from tests.e2e.crash.crash_stage import Job, Stage, says, until
 from tests.e2e.processes import WorkerSettings, worker
 

@@ -17,7 +17,7 @@ from longhaul.starter.serve.mcp_tools import TOOLS
 from longhaul.starter.serve.routes import OPERATIONS
 from longhaul.starter.serve.tokens import SCOPES, digest_of
 from longhaul.stores.memories.memories import MemoryOwner, NewMemory
-from longhaul.stores.memories.opening import open_memories
+from longhaul.stores.memories.open_memories import open_memories
 from tests.e2e.serve.test_routes import BODIES
 from tests.e2e.serve.test_sessions import agent, listed
 from tests.e2e.serving import serving

@@ -10,7 +10,7 @@ from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.cli.work import keys
 from longhaul.starter.reach.connection import keyring_of
 from longhaul.starter.settings import Settings
-from longhaul.stores.keys.keys import BadKeysSetting, WrongMaster
+from longhaul.stores.keys.keyring import BadKeysSetting, WrongMaster
 
 
 async def made(capsys: pytest.CaptureFixture[str], name: str) -> str:

@@ -12,7 +12,7 @@ from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.cli.work.memory import documents, knowledge, memories
 from longhaul.starter.cli.work.memory.documents import NoDocument, documents_in, passages_of, read_document
 from longhaul.stores.memories.memories import MemoryOwner, NewMemory
-from longhaul.stores.memories.opening import open_knowledge
+from longhaul.stores.memories.open_memories import open_knowledge
 from longhaul.stores.memories.sqlite_memories import SqliteMemories
 
 pytestmark = pytest.mark.usefixtures("data")

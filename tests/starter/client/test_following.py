@@ -6,7 +6,7 @@ from typing import cast
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.client.reading.following import Following
 from longhaul.starter.client.reading.live_stream import LiveStream
-from longhaul.stores.streams.items import SETTLED, Item
+from longhaul.stores.streams.streams import SETTLED, Item
 from longhaul.workflows.contract import EventPage
 
 FOR = Item("text", "model:0", 5, 1, 0, text="For")

@@ -3,7 +3,7 @@
 import pytest
 
 from longhaul.starter.client.reading.live_stream import ToldEnds
-from longhaul.stores.streams.items import SETTLED, Item, encode
+from longhaul.stores.streams.streams import SETTLED, Item, encode
 
 REST = encode(Item("wake", name=SETTLED))
 OWN, OTHER, THIRD = (encode(Item("wake", name=SETTLED, text=reply)) for reply in ("r-own", "r-other", "r-third"))

@@ -9,8 +9,7 @@ from longhaul.starter.client.client import Longhaul
 from longhaul.starter.reach.connection import Unreachable
 from longhaul.starter.settings import Settings
 from longhaul.stores.memories.memories import MemoryOwner, NewMemory
-from longhaul.stores.memories.sqlite_knowledge import SqliteKnowledge
-from longhaul.stores.memories.sqlite_memories import SqliteMemories
+from longhaul.stores.memories.sqlite_memories import SqliteKnowledge, SqliteMemories
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from longhaul.agent.entries import AnyEntry, Segment
 from longhaul.starter.client.reading.asking import Asking
 from longhaul.starter.client.reading.history import Entries
 from longhaul.starter.client.reading.record import SessionReader
+from longhaul.stores.blobs.blob_directory import DirectoryBlobs
 from longhaul.stores.blobs.blobs import session_prefix
-from longhaul.stores.blobs.directory import DirectoryBlobs
-from longhaul.stores.segments.segments import Segments, Whole
+from longhaul.stores.segments import Segments, Whole
 from longhaul.workflows.contract import EntriesPage, Status
 from tests.agent.life.test_history import long_talk
 

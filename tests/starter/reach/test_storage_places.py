@@ -6,8 +6,8 @@ import pytest
 
 from longhaul.starter.reach.storage_places import Keeper, StoragePlace, described, keeper_of, own_identity
 from longhaul.starter.settings import Settings
-from longhaul.stores.blobs.directory import DirectoryBlobs
-from longhaul.stores.state.files import FileStore
+from longhaul.stores.blobs.blob_directory import DirectoryBlobs
+from longhaul.stores.state.file_store import FileStore
 
 
 async def test_a_worker_says_where_it_keeps_what(tmp_path: Path) -> None:

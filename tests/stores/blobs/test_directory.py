@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.stores.blobs import directory
+from longhaul.stores.blobs import blob_directory
+from longhaul.stores.blobs.blob_directory import DirectoryBlobs, open_blobs
 from longhaul.stores.blobs.blobs import BadBlobsSetting, BlobsUnavailable, NoBlob, key_of, session_prefix
-from longhaul.stores.blobs.directory import DirectoryBlobs
-from longhaul.stores.blobs.opening import open_blobs
 
 SESSION = session_prefix("default", "longhaul:ana:lighthouse")
 LOG = b"day 1: fog\n" * 20_000
@@ -64,7 +63,7 @@ async def test_a_directory_in_the_place_of_a_blob_is_no_blob(tmp_path: Path) -> 
 async def test_a_disk_that_does_not_answer_is_unavailable_and_keeps_none_of_the_loops_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_threads: int
 ) -> None:
-    monkeypatch.setattr(directory, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(blob_directory, "ANSWER_SECONDS", 0.2)
     blobs = DirectoryBlobs(tmp_path)
     await blobs.put(KEY, LOG)
     path = the_file(tmp_path)
@@ -102,7 +101,7 @@ WRITER = """
 import asyncio, sys
 from pathlib import Path
 from longhaul.stores.blobs.blobs import key_of, session_prefix
-from longhaul.stores.blobs.directory import DirectoryBlobs
+from longhaul.stores.blobs.blob_directory import DirectoryBlobs
 
 async def main():
     blobs = DirectoryBlobs(Path(sys.argv[1]))
@@ -160,7 +159,7 @@ PUT = """
 import asyncio, sys, time
 from pathlib import Path
 
-from longhaul.stores.blobs.directory import DirectoryBlobs
+from longhaul.stores.blobs.blob_directory import DirectoryBlobs
 
 right = time.time
 time.time = lambda: right() + 86_400

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from longhaul.stores.blobs.blob_directory import open_blobs
 from longhaul.stores.blobs.blobs import LARGEST_BLOB, BlobStore, NoBlob, delete_session_blobs, key_of, session_prefix
-from longhaul.stores.blobs.opening import open_blobs
 
 LIGHTHOUSE = session_prefix("default", "longhaul:ana:lighthouse")
 HARBOUR = session_prefix("default", "longhaul:ana:harbour")

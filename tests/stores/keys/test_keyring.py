@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.stores.keys import keyring as module
-from longhaul.stores.keys.keyring import Keyring
-from longhaul.stores.keys.keys import BadKeysSetting, KeyStore, KeysUnavailable, NoKey, WrongMaster
-from longhaul.stores.keys.master_keys import Masters
-from longhaul.stores.keys.opening import FILE, open_keyring, open_keys
+from longhaul.stores.keys import keyring
+from longhaul.stores.keys.keyring import BadKeysSetting, Keyring, KeyStore, KeysUnavailable, Masters, NoKey, WrongMaster
+from longhaul.stores.keys.open_keyring import FILE, open_keyring, open_keys
 from longhaul.stores.keys.redis_keys import RedisKeys
 
 FIRST, SECOND = (f"{name}:{base64.b64encode(os.urandom(32)).decode()}" for name in ("first", "second"))
@@ -99,7 +97,7 @@ async def test_a_process_that_remembers_a_key_looks_again(store: KeyStore, monke
     await ring(store).delete("ana")
 
     assert await one.decrypt("ana", *told) == b"amber"
-    monkeypatch.setattr(module, "RECHECK_SECONDS", 0.0)
+    monkeypatch.setattr(keyring, "RECHECK_SECONDS", 0.0)
     with pytest.raises(NoKey):
         await one.decrypt("ana", *told)
 
@@ -178,7 +176,7 @@ async def test_nothing_of_a_deleted_key_stays_in_the_file(tmp_path: Path) -> Non
 async def test_a_store_that_is_away_says_so_and_what_is_known_counts_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "RECHECK_SECONDS", 0.0)
+    monkeypatch.setattr(keyring, "RECHECK_SECONDS", 0.0)
     one = ring(open_keys("", data_dir=tmp_path))
     told = await one.encrypt("ana", b"amber", begins=True)
     (tmp_path / FILE).unlink()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.stores.memories.memories import MemoryOwner, NewMemory
-from longhaul.stores.memories.opening import open_knowledge, open_memories
+from longhaul.stores.memories.open_memories import open_knowledge, open_memories
 from longhaul.stores.memories.sqlite_memories import SqliteMemories
 from longhaul.stores.state.store import BadStoreSetting
 from tests.workflows import own_memories

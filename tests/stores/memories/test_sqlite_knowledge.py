@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.stores.memories.knowledge import Passage
-from longhaul.stores.memories.sqlite_knowledge import SqliteKnowledge
+from longhaul.stores.memories.memories import Passage
+from longhaul.stores.memories.sqlite_memories import SqliteKnowledge
 
 
 @pytest.fixture

@@ -11,9 +11,8 @@ import pytest
 from longhaul.activities.models.embeddings import open_meaning
 from longhaul.activities.models.profiles import read_profiles
 from longhaul.activities.models.providers import Providers
-from longhaul.stores.memories.knowledge import KnowledgeBases
-from longhaul.stores.memories.memories import Memories, MemoryOwner, NewMemory
-from longhaul.stores.memories.opening import open_knowledge, open_memories
+from longhaul.stores.memories.memories import KnowledgeBases, Memories, MemoryOwner, NewMemory
+from longhaul.stores.memories.open_memories import open_knowledge, open_memories
 from longhaul.stores.memories.vectors import NoVectors, fused, packed
 from longhaul.stores.state.store import StoreUnavailable
 from tests.embedding_server import KEY, EmbeddingServer, embedding_server

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from longhaul.stores.blobs.blob_directory import open_blobs
 from longhaul.stores.blobs.blobs import session_prefix
-from longhaul.stores.blobs.opening import open_blobs
 from longhaul.stores.offload.local_workspace import LocalWorkspace
-from longhaul.stores.offload.opening import Offloaders, OffloadSetupError, load_offloaders, open_offloader
-from longhaul.stores.offload.redis import RedisOffloader
+from longhaul.stores.offload.offloaders import Offloaders, OffloadSetupError, load_offloaders, open_offloader
+from longhaul.stores.offload.redis_offloader import RedisOffloader
 from longhaul.stores.offload.session_blobs import SessionBlobs
 from tests.stores.offload.own_offloaders import SHARED, Shelf
 from tests.stores.offload.samples import resolved, said

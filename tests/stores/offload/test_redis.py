@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from longhaul.agent.values.conversation.messages import TextBlock, UserMsg
-from longhaul.stores.offload.redis import RedisOffloader
+from longhaul.stores.offload.redis_offloader import RedisOffloader
 from tests.servers.local import free_port
 from tests.stores.offload.samples import PIXEL, PIXEL_NAME, picture, result, said
 

@@ -11,7 +11,7 @@ import pytest
 
 from examples.s3_offloader import BucketError, S3Offloader
 from longhaul.agent.values.conversation.messages import TextBlock
-from longhaul.stores.offload.offloader import Offloader
+from longhaul.stores.offload.offloaders import Offloader
 from tests.stores.offload.samples import PIXEL, PIXEL_NAME, picture, result, said
 
 

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from longhaul.agent.values.conversation.messages import TextBlock
+from longhaul.stores.blobs.blob_directory import open_blobs
 from longhaul.stores.blobs.blobs import BlobStore, NoBlob, key_of, session_prefix
-from longhaul.stores.blobs.opening import open_blobs
-from longhaul.stores.keys.keyring import Keyring
-from longhaul.stores.keys.master_keys import Masters
-from longhaul.stores.keys.opening import open_keys
+from longhaul.stores.keys.keyring import Keyring, Masters
+from longhaul.stores.keys.open_keyring import open_keys
 from longhaul.stores.offload.session_blobs import POINTER, SessionBlobs
 from tests.stores.offload.samples import PIXEL, PIXEL_NAME, picture, result, said
 

@@ -11,10 +11,9 @@ from longhaul.agent.entries import AnyEntry, Segment
 from longhaul.agent.life.history import History, messages, seam_of
 from longhaul.agent.steps import Park
 from longhaul.agent.values.conversation.messages import Msg
+from longhaul.stores.blobs.blob_directory import DirectoryBlobs
 from longhaul.stores.blobs.blobs import session_prefix
-from longhaul.stores.blobs.directory import DirectoryBlobs
-from longhaul.stores.segments.messages import messages_between, stretches
-from longhaul.stores.segments.segments import Segments
+from longhaul.stores.segments import Segments, messages_between, stretches
 from tests.agent.play import Play, calls, text
 
 PREFIX = session_prefix("default", "longhaul/mason/~/wall-7")

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from longhaul.agent import entries as e
 from longhaul.agent.values.conversation.messages import UserMsg
+from longhaul.stores.blobs.blob_directory import DirectoryBlobs
 from longhaul.stores.blobs.blobs import key_of, session_prefix
-from longhaul.stores.blobs.directory import DirectoryBlobs
-from longhaul.stores.segments.merging import cut, plan
-from longhaul.stores.segments.segments import DamagedSegment, Segments, line_of
+from longhaul.stores.segments import DamagedSegment, Segments, cut, line_of, plan
 
 PREFIX = session_prefix("default", "longhaul/mason/~/wall-7")
 LIMIT = 1_000

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from longhaul.stores.state.opening import open_store
-from longhaul.stores.state.sql_engine import engine_of
-from longhaul.stores.state.sql_table import SESSIONS
+from longhaul.stores.state.open_store import open_store
+from longhaul.stores.state.sql_store import SESSIONS, engine_of
 from longhaul.stores.state.store import StateStore
 from tests.servers.redis_server import find_redis, redis_server
 from tests.stores.state.writers import Writers

@@ -1,6 +1,6 @@
 """A store of somebody's own, named by a setting."""
 
-from longhaul.stores.state.memory import MemoryStore
+from longhaul.stores.state.file_store import MemoryStore
 
 
 class Shared(MemoryStore):

@@ -9,7 +9,7 @@ import pytest
 
 from longhaul.agent.fold.agent_state import AgentState
 from longhaul.agent.values.conversation.messages import UserMsg
-from longhaul.stores.state.opening import open_store
+from longhaul.stores.state.open_store import open_store
 from longhaul.stores.state.store import SessionRecord, StateStore
 from tests.stores.state.records import record
 from tests.stores.state.writers import Writers

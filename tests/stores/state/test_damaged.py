@@ -8,15 +8,10 @@ import pytest
 from redis import Redis
 from sqlalchemy import update
 
-from longhaul.stores.state.files import FileStore
-from longhaul.stores.state.memory import MemoryStore
-from longhaul.stores.state.record_format import read, spelt
-from longhaul.stores.state.redis import RedisStorage
-from longhaul.stores.state.session_names import Slot
-from longhaul.stores.state.sql import SqlStore
-from longhaul.stores.state.sql_engine import engine_of
-from longhaul.stores.state.sql_table import SESSIONS
-from longhaul.stores.state.store import DamagedRecord, NewerStored
+from longhaul.stores.state.file_store import FileStore, MemoryStore
+from longhaul.stores.state.redis_store import RedisStorage
+from longhaul.stores.state.sql_store import SESSIONS, SqlStore, engine_of
+from longhaul.stores.state.store import DamagedRecord, NewerStored, Slot, read, spelt
 from tests.stores.state.records import files_of, record
 
 SLOT = Slot("ana", "reviewer", "s-1")

@@ -12,10 +12,8 @@ from pathlib import Path
 import pytest
 
 from longhaul.starter.provision.processes import bound_to_parent
-from longhaul.stores.state.atomic import locked
-from longhaul.stores.state.files import FileStore
-from longhaul.stores.state.session_names import file_name
-from longhaul.stores.state.store import StoreUnavailable
+from longhaul.stores.state.file_store import FileStore, locked
+from longhaul.stores.state.store import StoreUnavailable, file_name
 from tests.limits import SURE_SECONDS
 from tests.stores.state.records import files_of, record
 from tests.stores.state.writers import ROOT
@@ -23,7 +21,7 @@ from tests.stores.state.writers import ROOT
 WRITE_FOREVER = """
 import asyncio, sys
 from pathlib import Path
-from longhaul.stores.state.files import FileStore
+from longhaul.stores.state.file_store import FileStore
 from longhaul.starter.provision.processes import bound_to_parent
 from tests.stores.state.records import files_of, record
 

@@ -3,10 +3,9 @@
 import asyncio
 from pathlib import Path
 
-from longhaul.stores.state.memory import MemoryStore
-from longhaul.stores.state.opening import open_store
-from longhaul.stores.state.store import CantReplace, SessionRecord, StateStore
-from longhaul.stores.state.store_id import mark_of, marked
+from longhaul.stores.state.file_store import MemoryStore
+from longhaul.stores.state.open_store import open_store
+from longhaul.stores.state.store import CantReplace, SessionRecord, StateStore, mark_of, marked
 from tests.stores.state.records import record
 
 

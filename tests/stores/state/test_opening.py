@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.stores.state.files import FileStore
-from longhaul.stores.state.memory import MemoryStore
-from longhaul.stores.state.opening import is_single_host, open_store, why_not_shared
-from longhaul.stores.state.redis import RedisStorage
+from longhaul.stores.state.file_store import FileStore, MemoryStore
+from longhaul.stores.state.open_store import is_single_host, open_store, why_not_shared
 from longhaul.stores.state.redis_connection import target_of
-from longhaul.stores.state.sql import SqlStore
+from longhaul.stores.state.redis_store import RedisStorage
+from longhaul.stores.state.sql_store import SqlStore
 from longhaul.stores.state.store import BadStoreSetting
 from tests.stores.state.own import Shared
 from tests.stores.state.records import files_of, record
@@ -144,7 +143,7 @@ async def test_the_seeds_example_works_with_the_public_names(redis_url: str) -> 
 
 def test_who_keeps_files_loads_no_driver() -> None:
     script = (
-        "import sys, longhaul.stores.state.opening; print([n for n in ('redis', 'sqlalchemy') if n in sys.modules])"
+        "import sys, longhaul.stores.state.open_store; print([n for n in ('redis', 'sqlalchemy') if n in sys.modules])"
     )
 
     answer = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)

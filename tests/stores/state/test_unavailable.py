@@ -11,11 +11,9 @@ from redis import Redis
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
-from longhaul.stores.state.opening import open_store
-from longhaul.stores.state.redis import RedisStorage
-from longhaul.stores.state.sql import SqlStore
-from longhaul.stores.state.sql_engine import engine_of
-from longhaul.stores.state.sql_table import SESSIONS
+from longhaul.stores.state.open_store import open_store
+from longhaul.stores.state.redis_store import RedisStorage
+from longhaul.stores.state.sql_store import SESSIONS, SqlStore, engine_of
 from longhaul.stores.state.store import StateStore, StoreUnavailable
 from tests.servers.local import free_port
 from tests.servers.postgres_server import find_postgres, postgres_server

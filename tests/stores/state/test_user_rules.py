@@ -9,10 +9,9 @@ import pytest
 from longhaul.agent.permission.rulebook import BadRule, id_of
 from longhaul.agent.plain.measures import iso
 from longhaul.agent.values.permission import Behavior, PermissionRule
-from longhaul.stores.state.files import FileStore
-from longhaul.stores.state.opening import open_store
-from longhaul.stores.state.store import CantReplace, StateStore
-from longhaul.stores.state.user_rules import UserRules
+from longhaul.stores.state.file_store import FileStore
+from longhaul.stores.state.open_store import open_store
+from longhaul.stores.state.store import CantReplace, StateStore, UserRules
 from tests.stores.state.records import record
 from tests.stores.state.writers import Writers
 

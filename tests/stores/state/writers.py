@@ -11,8 +11,8 @@ from typing import IO, Any, Self, cast
 
 from longhaul.agent.values.permission import Behavior, PermissionRule
 from longhaul.starter.provision.processes import bound_to_parent
-from longhaul.stores.state.opening import open_store
-from longhaul.stores.state.user_rules import UserRules
+from longhaul.stores.state.open_store import open_store
+from longhaul.stores.state.store import UserRules
 from tests.stores.state.records import record
 
 ROOT = Path(__file__).parents[3]

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from longhaul.stores.streams import folder_changes
-from longhaul.stores.streams.directory import DirectoryStreams
-from longhaul.stores.streams.directory_reader import DirectoryReader
+from longhaul.stores.streams import stream_directory
+from longhaul.stores.streams.stream_directory import DirectoryReader, DirectoryStreams
 from tests.limits import SURE_SECONDS
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
@@ -140,9 +139,9 @@ def test_one_loop_after_another_hears(tmp_path: Path) -> None:
         await asyncio.sleep(0.05)
         await streams.append(KEY, b"more\n")
         assert await waiting == [b"more"]
-        assert folder_changes.of_this_loop().tell(tmp_path, asyncio.Event())
+        assert stream_directory.of_this_loop().tell(tmp_path, asyncio.Event())
 
     for number in range(3):
         asyncio.run(once(number))
     gc.collect()
-    assert not [loop for loop in vars(folder_changes)["_changes"] if loop.is_closed()]
+    assert not [loop for loop in vars(stream_directory)["_changes"] if loop.is_closed()]

@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhaul.stores.streams.items import Item, decode, encode, model_call, tool_call
+from longhaul.stores.streams.streams import Item, decode, encode, model_call, tool_call
 
 
 def test_an_item_is_read_back_as_it_was_written() -> None:

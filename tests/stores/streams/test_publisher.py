@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.stores.streams.buffer import BATCH_BYTES, MOST_CHARACTERS, MOST_OF_AN_ATTEMPT
-from longhaul.stores.streams.directory import DirectoryStreams
-from longhaul.stores.streams.items import Item, decode
-from longhaul.stores.streams.publisher import MARKS_SECONDS, Publisher
-from longhaul.stores.streams.streams import StreamsUnavailable
+from longhaul.stores.streams.publisher import BATCH_BYTES, MARKS_SECONDS, MOST_CHARACTERS, MOST_OF_AN_ATTEMPT, Publisher
+from longhaul.stores.streams.stream_directory import DirectoryStreams
+from longhaul.stores.streams.streams import Item, StreamsUnavailable, decode
 
 pytestmark = pytest.mark.alone
 

@@ -12,11 +12,10 @@ from uuid import uuid4
 import asyncinotify
 import pytest
 
-from longhaul.stores.streams import directory
-from longhaul.stores.streams.directory import DirectoryStreams
-from longhaul.stores.streams.directory_reader import numbers
-from longhaul.stores.streams.opening import open_streams, reach
-from longhaul.stores.streams.redis import RedisStreams, without_login
+from longhaul.stores.streams import stream_directory
+from longhaul.stores.streams.open_streams import open_streams, reach
+from longhaul.stores.streams.redis_streams import RedisStreams, without_login
+from longhaul.stores.streams.stream_directory import DirectoryStreams, numbers
 from longhaul.stores.streams.streams import BadStreamsSetting, StreamReader, Streams, StreamsUnavailable, key_of
 from tests.limits import SURE_SECONDS
 from tests.servers.local import free_port
@@ -128,8 +127,8 @@ async def test_a_client_finds_the_stream_by_the_address_that_the_worker_tells(st
 
 
 async def test_several_writers_lose_nothing_to_each_other(tmp_path: Path, key: str, monkeypatch: Any) -> None:
-    monkeypatch.setattr(directory, "FILE_BYTES", 4_000)
-    monkeypatch.setattr(directory, "FILES_KEPT", 1_000)
+    monkeypatch.setattr(stream_directory, "FILE_BYTES", 4_000)
+    monkeypatch.setattr(stream_directory, "FILES_KEPT", 1_000)
     writers = [DirectoryStreams(tmp_path) for _ in range(4)]
 
     async def write(name: int) -> None:
@@ -148,7 +147,7 @@ async def test_several_writers_lose_nothing_to_each_other(tmp_path: Path, key: s
 async def test_old_files_are_dropped_and_a_slow_reader_goes_on_with_what_is_left(
     tmp_path: Path, key: str, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(directory, "FILE_BYTES", 1_000)
+    monkeypatch.setattr(stream_directory, "FILE_BYTES", 1_000)
     streams = DirectoryStreams(tmp_path)
     slow = streams.reader(key)
     await streams.append(key, b"0\n")
@@ -158,7 +157,7 @@ async def test_old_files_are_dropped_and_a_slow_reader_goes_on_with_what_is_left
         await streams.append(key, b"%d %s\n" % (number, b"x" * 200))
 
     (folder,) = folders(tmp_path)
-    assert len(numbers(tmp_path / folder)) == directory.FILES_KEPT
+    assert len(numbers(tmp_path / folder)) == stream_directory.FILES_KEPT
     lines = [line async for line in read_until_silent(slow)]
     assert lines[-1].startswith(b"99 ")
     assert len(lines) < 99
@@ -183,7 +182,7 @@ async def test_a_torn_line_is_given_when_its_rest_has_come(tmp_path: Path, key: 
 
 
 def written_long_ago(folder: Path) -> None:
-    long_ago = time.time() - directory.KEPT_SECONDS - 60
+    long_ago = time.time() - stream_directory.KEPT_SECONDS - 60
     for path in (next(folder.iterdir()), folder):
         os.utime(path, (long_ago, long_ago))
 
@@ -192,7 +191,7 @@ async def test_a_session_that_was_silent_for_long_loses_its_stream(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At the second look: a clock that has jumped ahead makes those old at the first that are written to just now."""
-    monkeypatch.setattr(directory, "SWEEP_SECONDS", 0.0)
+    monkeypatch.setattr(stream_directory, "SWEEP_SECONDS", 0.0)
     streams = DirectoryStreams(tmp_path)
     for name in ("old", "young", "new"):
         await streams.append(name, b"line\n")

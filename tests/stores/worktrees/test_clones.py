@@ -11,9 +11,9 @@ import pytest
 
 from longhaul.agent.permission.call_facts import is_secret
 from longhaul.agent.values.spec.workspace import FILES_NOW
-from longhaul.stores.worktrees import clones, reflinks
-from longhaul.stores.worktrees.clones import forget, own_files, take
-from longhaul.stores.worktrees.plain_git_folder import GitProblem
+from longhaul.stores.worktrees import snapshots
+from longhaul.stores.worktrees.git import GitProblem
+from longhaul.stores.worktrees.snapshots import forget, own_files, take_clone
 from tests.stores.worktrees.reflinked import reflinked
 from tests.stores.worktrees.repositories import git, texts
 
@@ -61,7 +61,7 @@ def test_a_copy_has_the_files_of_that_moment_and_only_their_blocks_are_shared(ro
     (root / "empty").mkdir()
     (root / "src" / "main.py").chmod(0o750)
     os.utime(root / "poem.txt", ns=(10**18, 10**18))
-    snapshot = take(root, data, "ana", "call-1")
+    snapshot = take_clone(root, data, "ana", "call-1")
     (root / "poem.txt").write_text("Thorn\n")
     shutil.rmtree(root / "src")
 
@@ -91,11 +91,11 @@ def test_a_copy_of_now_has_the_files_as_they_are(root: Path, data: Path) -> None
 
 
 def test_a_call_that_is_begun_again_has_the_clone_of_its_first_beginning(root: Path, data: Path) -> None:
-    first = take(root, data, "ana", "call-1")
+    first = take_clone(root, data, "ana", "call-1")
     (root / "poem.txt").write_text("half\n")
-    other = take(root, data, "ana", "call-2")
+    other = take_clone(root, data, "ana", "call-2")
 
-    assert take(root, data, "ana", "call-1", again=True) == first != other
+    assert take_clone(root, data, "ana", "call-1", again=True) == first != other
     assert len(kept(data)) == 2
     assert len(first) == 40
 
@@ -103,19 +103,19 @@ def test_a_call_that_is_begun_again_has_the_clone_of_its_first_beginning(root: P
 def test_a_clock_that_was_set_back_makes_no_new_clone_the_oldest(
     root: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clones, "KEPT", 2)
-    take(root, data, "ana", "call-1")
+    monkeypatch.setattr(snapshots, "KEPT", 2)
+    take_clone(root, data, "ana", "call-1")
     (first,) = kept(data)
     tomorrow = time.time() + 86_400
     os.utime(first, (tomorrow, tomorrow))
 
-    later = [take(root, data, "ana", f"call-{number}") for number in (2, 3)]
+    later = [take_clone(root, data, "ana", f"call-{number}") for number in (2, 3)]
 
     assert sorted(later) == [path.name for path in kept(data)]
 
 
 def test_nobody_but_the_workers_user_reads_what_was_kept(root: Path, data: Path) -> None:
-    take(root, data, "ana", "call-1")
+    take_clone(root, data, "ana", "call-1")
     (snapshot,) = kept(data)
 
     assert [stat.S_IMODE(one.stat().st_mode) for one in (snapshot, snapshot.parent)] == [0o700, 0o700]
@@ -130,7 +130,7 @@ def test_secrets_and_what_is_no_file_are_not_kept(root: Path, data: Path, tmp_pa
     (root / "away").symlink_to(tmp_path)
     (root / "nowhere.pem").symlink_to("/etc/shadow")
 
-    copy = own_files(root, data, "copy", take(root, data, "ana", "call-1"))
+    copy = own_files(root, data, "copy", take_clone(root, data, "ana", "call-1"))
 
     assert copy is not None
     names = {path.relative_to(copy).as_posix() for path in copy.rglob("*") if path.is_symlink() or not path.is_dir()}
@@ -140,9 +140,9 @@ def test_secrets_and_what_is_no_file_are_not_kept(root: Path, data: Path, tmp_pa
 
 def test_a_data_directory_in_the_workspace_is_not_kept_with_it(root: Path) -> None:
     inside = root / ".data"
-    take(root, inside, "ana", "call-1")
+    take_clone(root, inside, "ana", "call-1")
 
-    second = take(root, inside, "ana", "call-2")
+    second = take_clone(root, inside, "ana", "call-2")
 
     (found,) = (inside / "clones").glob(f"*/{second}")
     assert texts(found) == FIRST
@@ -151,9 +151,9 @@ def test_a_data_directory_in_the_workspace_is_not_kept_with_it(root: Path) -> No
 def test_of_a_session_the_newest_are_kept_and_an_older_step_says_that_it_is_gone(
     root: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clones, "KEPT", 2)
-    first, second, third = [take(root, data, "ana", f"call-{number}") for number in range(3)]
-    other = take(root, data, "bea", "call-1")
+    monkeypatch.setattr(snapshots, "KEPT", 2)
+    first, second, third = [take_clone(root, data, "ana", f"call-{number}") for number in range(3)]
+    other = take_clone(root, data, "bea", "call-1")
 
     assert {path.name for path in kept(data)} == {second, third, other}
     with pytest.raises(GitProblem, match=r"are not kept here \(any more\): of a session the newest 2 are"):
@@ -162,8 +162,8 @@ def test_of_a_session_the_newest_are_kept_and_an_older_step_says_that_it_is_gone
 
 def test_what_was_kept_of_a_session_goes_with_it_and_another_ones_stays(root: Path, data: Path) -> None:
     for number in range(3):
-        take(root, data, "ana", f"call-{number}")
-    other = take(root, data, "bea", "call-1")
+        take_clone(root, data, "ana", f"call-{number}")
+    other = take_clone(root, data, "bea", "call-1")
 
     assert (forget(data, "ana"), forget(data, "ana")) == (3, 0)
     assert [path.name for path in kept(data)] == [other]
@@ -182,22 +182,22 @@ def test_what_is_too_much_is_not_kept_and_nothing_is_left_of_it(
     root: Path, data: Path, monkeypatch: pytest.MonkeyPatch, bound: str, value: float, said: str
 ) -> None:
     written(root, {"z/y": "deep", "z/x": "deeper"})
-    monkeypatch.setattr(reflinks, bound, value)
+    monkeypatch.setattr(snapshots, bound, value)
 
     with pytest.raises(GitProblem, match=said):
-        take(root, data, "ana", "call-1")
+        take_clone(root, data, "ana", "call-1")
 
     assert kept(data) == []
 
 
 def test_what_a_killed_worker_left_half_made_is_no_snapshot_and_goes(root: Path, data: Path) -> None:
-    whole = take(root, data, "ana", "call-1")
+    whole = take_clone(root, data, "ana", "call-1")
     (half,) = kept(data)
     draft = half.rename(half.with_name(f".{whole}"))
     with pytest.raises(GitProblem, match="not kept here"):
         own_files(root, data, "copy", whole)
 
-    again = take(root, data, "ana", "call-1", again=True)
+    again = take_clone(root, data, "ana", "call-1", again=True)
 
     assert again != whole
     assert not draft.exists()
@@ -217,15 +217,15 @@ def test_what_becomes_a_link_or_goes_while_it_is_looked_at_leads_nowhere(
             (root / "notes.txt").unlink()
         return is_secret(parts)
 
-    monkeypatch.setattr(reflinks, "is_secret", spoilt)
-    copy = own_files(root, data, "copy", take(root, data, "ana", "call-1"))
+    monkeypatch.setattr(snapshots, "is_secret", spoilt)
+    copy = own_files(root, data, "copy", take_clone(root, data, "ana", "call-1"))
 
     assert copy is not None
     assert texts(copy) == {"src/main.py": "print(1)\n", "rest.txt": "stays\n"}
 
 
 def test_what_was_kept_comes_back_where_the_folder_has_become_a_repository(root: Path, data: Path) -> None:
-    snapshot = take(root, data, "ana", "call-1")
+    snapshot = take_clone(root, data, "ana", "call-1")
     git(root, "init", "-q")
 
     copy = own_files(root, data, "copy", snapshot)
@@ -240,7 +240,7 @@ def test_what_was_kept_comes_back_where_the_folder_has_become_a_repository(root:
 def test_without_reflinks_nothing_is_kept_and_the_sentence_says_why(root: Path, tmp_path: Path) -> None:
     """Between two file systems there are none."""
     with pytest.raises(GitProblem, match=r"is not the top of a git repository, and .* takes one file system for both"):
-        take(root, tmp_path, "ana", "call-1")
+        take_clone(root, tmp_path, "ana", "call-1")
     with pytest.raises(GitProblem, match="takes one file system for both"):
         own_files(root, tmp_path, "copy", FILES_NOW)
 
@@ -256,7 +256,7 @@ def test_a_file_system_that_has_none_says_so(tmp_path: Path) -> None:
     written(folder / "project", FIRST)
     try:
         with pytest.raises(GitProblem, match=r"with reflinks \(xfs, btrfs\)"):
-            take(folder / "project", folder / "data", "ana", "call-1")
+            take_clone(folder / "project", folder / "data", "ana", "call-1")
         assert kept(folder / "data") == []
     finally:
         shutil.rmtree(folder)

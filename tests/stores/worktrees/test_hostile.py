@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from longhaul.agent.values.spec.workspace import branch_of
-from longhaul.stores.worktrees.plain_git_folder import GitProblem
-from longhaul.stores.worktrees.repositories import repository_at
-from longhaul.stores.worktrees.snapshots import SNAPSHOTS, digest, take
+from longhaul.stores.worktrees.git import GitProblem, repository_at
+from longhaul.stores.worktrees.snapshots import SNAPSHOTS, digest, take_snapshot
 from longhaul.stores.worktrees.worktrees import discard, listed, make
 from tests.stores.worktrees.repositories import git, repository, set_traps
 
@@ -103,7 +102,7 @@ def test_in_a_repository_that_leads_elsewhere_git_does_nothing(
     before = state(victim), git(victim, "for-each-ref")
 
     with pytest.raises(GitProblem, match="left alone"):
-        take(root, data, "ana", "call-1")
+        take_snapshot(root, data, "ana", "call-1")
     with pytest.raises(GitProblem, match="left alone"):
         make(root, data, "ana", "")
 
@@ -114,7 +113,7 @@ def test_a_repository_whose_settings_name_programs_is_left_alone(root: Path, dat
     caught = set_traps(root, tmp_path, configured=True)
 
     with pytest.raises(GitProblem, match=r"config' has settings that may name a program or a file"):
-        take(root, data, "ana", "call-1")
+        take_snapshot(root, data, "ana", "call-1")
 
     assert list(caught.iterdir()) == []
 
@@ -136,7 +135,7 @@ def test_a_file_that_claims_a_made_up_repository_reaches_no_other_one(
     (common / "refs").symlink_to(victim / ".git" / "refs")
     before = state(victim)
 
-    for do in (lambda: take(root, data, "ana", "call-1"), lambda: make(root, data, "ana", "")):
+    for do in (lambda: take_snapshot(root, data, "ana", "call-1"), lambda: make(root, data, "ana", "")):
         with pytest.raises(GitProblem, match=r"left alone|not the top"):
             do()
 
@@ -149,7 +148,7 @@ def test_a_tree_of_a_persons_own_has_snapshots_and_stays_where_it_is(root: Path,
     git(root, "worktree", "add", "-q", str(tmp_path / "gone"))
     (tmp_path / "gone" / ".git").unlink()
 
-    assert git(root, "rev-parse", f"{take(other, data, 'ana', 'call-1')}^1") == git(root, "rev-parse", "main")
+    assert git(root, "rev-parse", f"{take_snapshot(other, data, 'ana', 'call-1')}^1") == git(root, "rev-parse", "main")
     make(root, data, "ana", "")
     (root / ".git" / "worktrees" / "other" / "longhaul").write_text("bo")
     with pytest.raises(GitProblem, match="was not made for a session"):

@@ -8,9 +8,8 @@ import pytest
 
 from longhaul.agent.values.spec.workspace import FILES_NOW, branch_of
 from longhaul.stores.worktrees import git as own_git
-from longhaul.stores.worktrees.plain_git_folder import GitProblem, require_plain
-from longhaul.stores.worktrees.repositories import repository_at
-from longhaul.stores.worktrees.snapshots import take
+from longhaul.stores.worktrees.git import GitProblem, repository_at, require_plain
+from longhaul.stores.worktrees.snapshots import take_snapshot
 from longhaul.stores.worktrees.worktrees import discard, listed, make, merge
 from tests.stores.worktrees.repositories import FIRST, git, repository, set_traps, texts
 
@@ -35,15 +34,15 @@ def test_whoever_was_stopped_with_a_repositorys_lock_holds_nobody_up_for_ever(
     root: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(own_git, "LOCK_SECONDS", 0.2)
-    take(root, data, "wall", "call-1")
+    take_snapshot(root, data, "wall", "call-1")
     (lock,) = data.rglob("lock")
 
     with lock.open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         with pytest.raises(GitProblem, match="is locked by another process"):
-            take(root, data, "wall", "call-2")
+            take_snapshot(root, data, "wall", "call-2")
 
-    assert take(root, data, "wall", "call-2")
+    assert take_snapshot(root, data, "wall", "call-2")
 
 
 def test_a_snapshot_keeps_the_files_and_changes_nothing_that_a_person_sees(root: Path, data: Path) -> None:
@@ -54,7 +53,7 @@ def test_a_snapshot_keeps_the_files_and_changes_nothing_that_a_person_sees(root:
     (root / "src" / "main.py").unlink()
     before = seen(root)
 
-    commit = take(root, data, "ana", "call-1")
+    commit = take_snapshot(root, data, "ana", "call-1")
 
     assert seen(root) == before
     kept = git(root, "ls-tree", "-r", "--name-only", commit).split("\n")
@@ -63,18 +62,18 @@ def test_a_snapshot_keeps_the_files_and_changes_nothing_that_a_person_sees(root:
 
 
 def test_a_call_that_is_begun_again_has_the_snapshot_of_its_first_beginning(root: Path, data: Path) -> None:
-    first = take(root, data, "ana", "call-1")
+    first = take_snapshot(root, data, "ana", "call-1")
     (root / "poem.txt").write_text("half\n")
-    other = take(root, data, "ana", "call-2")
+    other = take_snapshot(root, data, "ana", "call-2")
 
-    assert take(root, data, "ana", "call-1", again=True) == first != other
+    assert take_snapshot(root, data, "ana", "call-1", again=True) == first != other
     assert git(root, "rev-list", "--count", other) == "3"
 
 
 def test_a_tree_at_a_snapshot_has_the_files_of_that_moment_and_shows_them_as_changed(root: Path, data: Path) -> None:
     (root / "poem.txt").write_text("Tulip\n")
     (root / "new.txt").write_text("new\n")
-    commit = take(root, data, "ana", "call-1")
+    commit = take_snapshot(root, data, "ana", "call-1")
     (root / "poem.txt").write_text("Thorn\n")
 
     tree = make(root, data, "copy", commit)
@@ -133,8 +132,8 @@ def test_nothing_that_a_hostile_repository_names_is_run(root: Path, data: Path, 
     caught = set_traps(root, tmp_path, configured=False)
     os.mkfifo(root / "pipe")
 
-    commit = take(root, data, "ana", "call-1")
-    take(root, data, "ana", "call-2")
+    commit = take_snapshot(root, data, "ana", "call-1")
+    take_snapshot(root, data, "ana", "call-2")
     tree = make(root, data, "copy", commit)
     (tree / "poem.txt").write_text("theirs\n")
     (root / "src" / "main.py").write_text("print(2)\n")
@@ -156,14 +155,14 @@ def test_what_is_no_repository_of_its_own_is_left_alone(root: Path, data: Path, 
     git(empty, "init", "-q")
 
     with pytest.raises(GitProblem, match="not the top of a git repository"):
-        take(elsewhere, data, "ana", "call-1")
+        take_snapshot(elsewhere, data, "ana", "call-1")
     with pytest.raises(GitProblem, match="not the top of a git repository"):
-        take(root / "src", data, "ana", "call-1")
+        take_snapshot(root / "src", data, "ana", "call-1")
     with pytest.raises(GitProblem, match="has no commit yet"):
-        take(empty, data, "ana", "call-1")
+        take_snapshot(empty, data, "ana", "call-1")
     (root / ".git" / "commondir").write_text(str(empty / ".git"))
     with pytest.raises(GitProblem, match="leads elsewhere"):
-        take(root, data, "ana", "call-1")
+        take_snapshot(root, data, "ana", "call-1")
     with pytest.raises(GitProblem, match="no session has a working tree on branch 'longhaul/x' here; there are: none"):
         merge(empty, data, "x")
 
@@ -178,12 +177,12 @@ def test_a_tree_that_was_half_made_is_made_anew(root: Path, data: Path) -> None:
 
 
 def test_what_a_killed_git_left_locked_does_not_end_the_snapshots(root: Path, data: Path) -> None:
-    take(root, data, "ana", "call-1")
+    take_snapshot(root, data, "ana", "call-1")
     (index,) = (data / "git").glob("*/index-*")
     index.with_name(f"{index.name}.lock").touch()
     (root / "poem.txt").write_text("Tulip\n")
 
-    assert git(root, "show", f"{take(root, data, 'ana', 'call-2')}:poem.txt") == "Tulip"
+    assert git(root, "show", f"{take_snapshot(root, data, 'ana', 'call-2')}:poem.txt") == "Tulip"
 
 
 def test_secrets_and_what_the_repository_excludes_are_not_kept(root: Path, data: Path) -> None:
@@ -193,7 +192,7 @@ def test_secrets_and_what_the_repository_excludes_are_not_kept(root: Path, data:
         (root / name).write_text("secret")
     (root / ".git" / "info" / "exclude").write_text("private/\n!.npmrc")
 
-    kept = git(root, "ls-tree", "-r", "--name-only", take(root, data, "ana", "call-1")).split("\n")
+    kept = git(root, "ls-tree", "-r", "--name-only", take_snapshot(root, data, "ana", "call-1")).split("\n")
 
     assert sorted(kept) == sorted([*FIRST, "kept.txt"])
 
@@ -209,7 +208,7 @@ def test_no_gitignore_brings_secrets_back_but_those_that_are_tracked(root: Path,
     for name in (".env", "Server.PEM", "deep/.npmrc", "*", ":(exclude)*", ".env.example", "deep/kept.txt"):
         (root / name).write_text(f"secret of {name}")
 
-    commit = take(root, data, "ana", "call-1")
+    commit = take_snapshot(root, data, "ana", "call-1")
 
     kept = git(root, "-c", "core.quotePath=off", "ls-tree", "-r", "--name-only", commit).split("\n")
     more = ["tracked.pem", "deep/.gitignore", "*", ":(exclude)*", ".env.example", "deep/kept.txt"]
@@ -230,7 +229,7 @@ def test_what_a_repository_says_of_itself_in_mid_snapshot_is_not_read(
         (common / "config").write_text("[hook]\n[[ no git reads this\n")
 
     monkeypatch.setattr(own_git, "require_plain", spoilt)
-    commit = take(root, data, "ana", "call-1")
+    commit = take_snapshot(root, data, "ana", "call-1")
 
     (root / ".git" / "config").write_text("")
     assert git(root, "for-each-ref", "refs/longhaul", "--format=%(objectname)") == commit
@@ -243,4 +242,4 @@ def test_a_repository_with_objects_by_another_digest_is_left_alone(tmp_path: Pat
     git(root, "commit", "-q", "--allow-empty", "-m", "first")
 
     with pytest.raises(GitProblem, match="settings that may name a program or a file, or that are not known here"):
-        take(root, data, "ana", "call-1")
+        take_snapshot(root, data, "ana", "call-1")

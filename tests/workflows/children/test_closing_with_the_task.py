@@ -6,8 +6,8 @@ from temporalio.client import WorkflowExecutionStatus
 
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.starter.client.session import Session
+from longhaul.stores.blobs.blob_directory import open_blobs
 from longhaul.stores.blobs.blobs import session_prefix
-from longhaul.stores.blobs.opening import open_blobs
 from tests.workflows.children.trees import SUMMED_UP, agent, asked, child_of, lead, outcomes, runs, tasks
 from tests.workflows.conftest import Stage, TypeTemporal
 from tests.workflows.letters import calls, push_over, results, until

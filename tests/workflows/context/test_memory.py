@@ -12,8 +12,7 @@ from longhaul.activities.models.profiles import read_profiles
 from longhaul.activities.models.providers import Providers
 from longhaul.starter.client.session import Session
 from longhaul.stores.memories.memories import Memory, MemoryOwner, NewMemory
-from longhaul.stores.memories.sqlite_knowledge import SqliteKnowledge
-from longhaul.stores.memories.sqlite_memories import SqliteMemories
+from longhaul.stores.memories.sqlite_memories import SqliteKnowledge, SqliteMemories
 from tests.e2e.processes import WorkerSettings, worker
 from tests.embedding_server import KEY, embedding_server
 from tests.workflows import own_memories

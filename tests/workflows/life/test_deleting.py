@@ -20,8 +20,8 @@ from longhaul.starter.client.wire import Refused
 from longhaul.starter.reach.connection import Unreachable, blobs_of, connect, let_go
 from longhaul.stores.blobs.blobs import session_prefix
 from longhaul.stores.names import safe_name
-from longhaul.stores.offload.redis import RedisOffloader
-from longhaul.stores.state.opening import open_store
+from longhaul.stores.offload.redis_offloader import RedisOffloader
+from longhaul.stores.state.open_store import open_store
 from tests.stores.state.records import record
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, until

@@ -19,8 +19,8 @@ from longhaul.starter.client.reading.asking import BlobsAway, NoSession
 from longhaul.starter.client.session import Session
 from longhaul.starter.reach.connection import connect, keyring_in, let_go
 from longhaul.stores.keys.encrypted_store import UnreadableRecord
-from longhaul.stores.keys.keys import NoKey, WrongMaster
-from longhaul.stores.state.opening import open_store
+from longhaul.stores.keys.keyring import NoKey, WrongMaster
+from longhaul.stores.state.open_store import open_store
 from longhaul.worker import build
 from longhaul.workflows.contract import REFUSED, WORKFLOW, BlobGone, owner_of
 from tests.e2e.processes import WorkerSettings, worker

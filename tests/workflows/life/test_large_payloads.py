@@ -21,8 +21,7 @@ from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from longhaul.stores.blobs.blobs import delete_session_blobs, key_of, session_prefix
 from longhaul.workflows.contract import DATA_CONVERTER, TASK_TIMEOUT, WORKFLOW
-from longhaul.workflows.payloads.converter import BlobGone
-from longhaul.workflows.payloads.large_payloads import KEY, MISSING
+from longhaul.workflows.payload_converter import KEY, MISSING, BlobGone
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import ASKS, approve_and_finish, raw, refused_signal, refused_update, until
 from tests.workflows.roomy import Moody, Roomy, failure_of_replay, worker_with

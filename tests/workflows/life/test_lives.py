@@ -13,7 +13,7 @@ from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.values.permission import PermissionMode
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.client.session import Session
-from longhaul.stores.state.opening import open_store
+from longhaul.stores.state.open_store import open_store
 from longhaul.stores.state.store import SessionRecord
 from longhaul.workflows.contract import Status
 from tests.workflows.conftest import Stage, TypeTemporal

@@ -13,11 +13,16 @@ from temporalio.bridge.proto.workflow_completion import WorkflowActivationComple
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.converter import DataConverter, PayloadCodec, WorkflowSerializationContext
 
+from longhaul.stores.blobs.blob_directory import DirectoryBlobs
 from longhaul.stores.blobs.blobs import key_of, session_prefix
-from longhaul.stores.blobs.directory import DirectoryBlobs
-from longhaul.workflows.payloads.converter import DATA_CONVERTER, REFERENCE, converter_with
-from longhaul.workflows.payloads.large_payloads import KEY, MISSING
-from longhaul.workflows.payloads.visits import leave_out_needless
+from longhaul.workflows.payload_converter import (
+    DATA_CONVERTER,
+    KEY,
+    MISSING,
+    REFERENCE,
+    converter_with,
+    leave_out_needless,
+)
 
 OURS = WorkflowSerializationContext(namespace="shop", workflow_id="orders")
 PLAIN = Payload(metadata={"encoding": b"json/plain"}, data=b'"seven red tins"')

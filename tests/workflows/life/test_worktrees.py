@@ -11,9 +11,8 @@ from typer.testing import CliRunner
 from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.values.spec.workspace import Workspace, branch_of
 from longhaul.starter.cli.main import app as commands
-from longhaul.stores.worktrees import clones
-from longhaul.stores.worktrees.plain_git_folder import GitProblem
-from longhaul.stores.worktrees.repositories import repository_at
+from longhaul.stores.worktrees import snapshots
+from longhaul.stores.worktrees.git import GitProblem, repository_at
 from longhaul.stores.worktrees.worktrees import listed
 from tests.stores.worktrees.repositories import FIRST, git, repository, texts
 from tests.workflows.conftest import Stage
@@ -153,7 +152,7 @@ async def test_a_tree_of_a_folder_that_is_no_repository_is_refused_at_once(
     def cant(*_: object) -> None:
         raise GitProblem("there are no reflinks")
 
-    monkeypatch.setattr(clones, "clone", cant)
+    monkeypatch.setattr(snapshots, "clone", cant)
     root = stage.folder / "no-repository"
     root.mkdir()
     agents = {

@@ -8,7 +8,7 @@ from longhaul.agent.values.conversation.messages import ErrorInfo
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.deadlines import Deadlines
 from longhaul.agent.values.permission import PermissionContext
-from longhaul.workflows.web_ui_page import details
+from longhaul.workflows.web_ui import details
 from tests.agent.family import ABOVE, Family, tasks
 from tests.agent.play import NOON, RULES, SPEC, TOOLS, Play, asking, calls, text
 

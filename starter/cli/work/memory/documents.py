@@ -12,7 +12,7 @@ from pathlib import Path
 
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.work.memory import words_of_file
-from longhaul.stores.memories.knowledge import MOST_PASSAGES_OF_A_DOCUMENT
+from longhaul.stores.memories.memories import MOST_PASSAGES_OF_A_DOCUMENT
 
 LARGEST_BYTES = 5_000_000
 LARGEST_PDF_BYTES = 50_000_000

@@ -23,8 +23,8 @@ from longhaul.starter.cli.work.memory.documents import (
 from longhaul.starter.reach.vectors import meaning_of
 from longhaul.starter.settings import Settings
 from longhaul.starter.visible import one_line, visible
-from longhaul.stores.memories.knowledge import KnowledgeBases
-from longhaul.stores.memories.opening import open_knowledge
+from longhaul.stores.memories.memories import KnowledgeBases
+from longhaul.stores.memories.open_memories import open_knowledge
 
 BEGINNING = 60
 """Characters of a passage, by which it is known again."""

@@ -11,7 +11,7 @@ from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.settings import Settings
 from longhaul.starter.visible import one_line
 from longhaul.stores.memories.memories import Memories, MemoryOwner
-from longhaul.stores.memories.opening import open_memories
+from longhaul.stores.memories.open_memories import open_memories
 
 
 async def listed(screen: Screen, user: str | None, agent: str | None, limit: int) -> int:

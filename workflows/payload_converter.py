@@ -1,0 +1,550 @@
+"""Payloads above a limit go by reference: the SDK's external storage over a blob store, kept apart by session.
+
+Written by whoever sends (a client, a worker), read by whoever receives. A blob that can't be had is no error here, for
+one would fail the workflow task, for ever, before our code could refuse the letter: it becomes a payload that says so.
+
+Payloads encrypted, each with the key of the session that it belongs to: the SDK's codec over a keyring.
+
+It runs outside of workflow code, in the client and beside the worker's tasks. What can't be decrypted for good is no
+error here, for one would fail the workflow task before our code could refuse the letter: it becomes a payload that
+says so, as a blob that is gone does. A key store that is away is one: then the task is tried again.
+
+Carries values to Temporal and back: pydantic JSON, large ones by reference, and nothing that a stranger sends can
+stop a session.
+
+Decides once about what came by reference and can't be had: it is written into the history, and the same at each
+replay.
+
+A blob that was absent may come back, and one that was there may be deleted. Neither may change what a session has
+decided, or its history would not replay. So the first to miss one leaves a marker in the history; a replay that finds
+the marker misses it again, whatever lies there now. A replay that finds no marker, and no blob, stands before a history
+whose text is lost, and can't go on: the task fails, and says so, until the blob is put back.
+
+Leaves out the SDK's passes over the payloads of a workflow task where they would find nothing.
+
+The SDK makes three over what a task brings and three over what it answers, in Python, payload by payload: for a codec,
+for values that lie outside, and for references to those. Most tasks have none of these, which their size and their
+bytes say at once; the passes made an eighth of all calls of functions in a worker. Where there may be something for
+them, or the converter is another's, the SDK goes its own way.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import wraps
+from typing import Any, Protocol, Self, TypeVar, cast
+
+from google.protobuf.json_format import Parse
+from google.protobuf.message import DecodeError
+from temporalio import workflow
+from temporalio.api.common.v1 import Payload
+from temporalio.api.failure.v1 import Failure
+from temporalio.api.sdk.v1.external_storage_pb2 import ExternalStorageReference
+from temporalio.bridge import worker as bridge
+from temporalio.common import RawValue
+from temporalio.contrib.pydantic import PydanticPayloadConverter, pydantic_data_converter
+from temporalio.converter import (
+    ActivitySerializationContext,
+    DataConverter,
+    DefaultFailureConverter,
+    ExternalStorage,
+    PayloadCodec,
+    PayloadConverter,
+    SerializationContext,
+    StorageDriver,
+    StorageDriverClaim,
+    StorageDriverRetrieveContext,
+    StorageDriverStoreContext,
+    WithSerializationContext,
+    WorkflowSerializationContext,
+)
+from temporalio.converter._extstore import StorageOperationMetrics
+from temporalio.exceptions import ActivityError, ApplicationError
+
+from longhaul.activities.contract import BAD_START, REFUSED
+from longhaul.agent.plain.errors import Damaged, Unavailable
+from longhaul.stores.blobs.blobs import BlobStore, BlobsUnavailable, NoBlob, is_key, key_of, session_prefix
+
+DRIVER = "longhaul"
+BY_REFERENCE_BYTES = 256 * 1024
+"""Payloads from here on go by reference; pages of queries are smaller."""
+
+BLOBS_AWAY = "what this session stores outside of its history can't be reached"
+"""How the sentence begins of a session that needs a blob while its store is away: it goes on by itself."""
+MISSING = b"longhaul/blob-missing"
+"""Encoding of a payload whose blob can't be had; its data says why."""
+KEY = "longhaul-blob"
+"""Metadata of what came by reference, had or not: the blob's key, empty for one that no session may have."""
+
+WITH_KEY = b"key:"
+"""Before the id of a key, in the same place: of what was encrypted, and can't be decrypted."""
+
+
+class BlobDriver(StorageDriver):
+    """The blobs of one session, by its prefix; those of nobody without one.
+
+    Whose they are follows from the serialization context on both sides, so that what is written is what the reader
+    looks for; the SDK's own store context names another reader for what a child session returns.
+    """
+
+    def __init__(self, blobs: BlobStore, prefix: str | None = None) -> None:
+        self.blobs = blobs
+        self._prefix = prefix
+
+    def name(self) -> str:
+        return DRIVER
+
+    async def store(self, context: StorageDriverStoreContext, payloads: Sequence[Payload]) -> list[StorageDriverClaim]:
+        """Raises BlobsUnavailable."""
+        del context
+        return [await self._put(payload.SerializeToString(deterministic=True)) for payload in payloads]
+
+    async def retrieve(
+        self, context: StorageDriverRetrieveContext, claims: Sequence[StorageDriverClaim]
+    ) -> list[Payload]:
+        """For what is absent, damaged or somebody else's, a payload of encoding MISSING. Raises BlobsUnavailable only:
+        then nobody knows what is there, and the task is tried again."""
+        del context
+        return list(await asyncio.gather(*(self._get(claim.claim_data.get("key", "")) for claim in claims)))
+
+    async def _put(self, data: bytes) -> StorageDriverClaim:
+        if self._prefix is None:
+            raise BlobsUnavailable(f"a value of {len(data) // 1000} kB belongs to no session, and can't be stored")
+        key = key_of(self._prefix, data)
+        try:
+            await self.blobs.put(key, data)
+        except ValueError as error:
+            raise BlobsUnavailable(str(error)) from error
+        return StorageDriverClaim({"key": key})
+
+    async def _get(self, key: str) -> Payload:
+        if self._prefix is None or not is_key(key) or not key.startswith(f"{self._prefix}/"):
+            return missing("", "it names something that was not stored for this session")
+        try:
+            payload = Payload.FromString(await self.blobs.get(key))
+        except NoBlob as error:
+            return missing(key, str(error))
+        except BlobsUnavailable as error:
+            raise BlobsUnavailable(f"{BLOBS_AWAY}: {error}") from error
+        except DecodeError:
+            return missing(key, f"the blob {key} is no value that was sent")
+        payload.metadata[KEY] = key.encode()
+        return payload
+
+
+def storage_of(blobs: BlobStore, prefix: str | None = None, from_bytes: int = BY_REFERENCE_BYTES) -> ExternalStorage:
+    return ExternalStorage(drivers=[BlobDriver(blobs, prefix)], payload_size_threshold=from_bytes)
+
+
+def missing(key: str, why: str) -> Payload:
+    return Payload(metadata={"encoding": MISSING, KEY: key.encode()}, data=why.encode("utf-8", "replace"))
+
+
+ENCRYPTED = b"longhaul/aes"
+"""Encoding of an encrypted payload."""
+KEY_ID = "key"
+"""Its metadata: the id of the key."""
+SHARED = "shared"
+_OF_NO_SESSION = re.compile(r"longhaul\.schedule\.|longhaul-doctor-")
+_JSON: Mapping[str, bytes] = {"encoding": b"json/plain"}
+_AS_JSON, _AS_PAYLOAD = b"j", b"p"
+"""First byte of what is encrypted. The short one is for summaries: the server takes 400 bytes of one."""
+
+
+class SessionKeys(Protocol):
+    """A keyring, as `stores.keys.keyring.Keyring` is one."""
+
+    async def encrypt(self, owner: str, data: bytes, *, begins: bool) -> tuple[str, bytes]: ...
+
+    async def decrypt(self, owner: str | None, key_id: str, data: bytes) -> bytes: ...
+
+    def belongs(self, owner: str, parent: str) -> None: ...
+
+
+class EncryptedPayloads(PayloadCodec, WithSerializationContext):
+    """Decrypts what is encrypted, and takes all else as it is: what people send by hand, and older histories."""
+
+    def __init__(self, keys: SessionKeys, owner: str | None = None, *, begins: bool = False) -> None:
+        """`owner`: whose payloads these are; None: of nobody that is known here. `begins`: whether he may be given a
+        key although his was deleted: a new life of a session begins with what its client sends."""
+        self.keys = keys
+        self._owner = owner
+        self._begins = begins
+
+    def with_context(self, context: SerializationContext) -> Self:
+        if not isinstance(context, WorkflowSerializationContext | ActivitySerializationContext):
+            return self
+        if context.workflow_id is None:
+            return self
+        whose = owner_of(context.namespace, context.workflow_id)
+        return type(self)(self.keys, whose, begins=isinstance(context, WorkflowSerializationContext))
+
+    async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        """Raises BlobsUnavailable, and Damaged where the key was deleted."""
+        return [await self._encoded(payload) for payload in payloads]
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        """Raises BlobsUnavailable."""
+        if not any(is_encrypted(payload) for payload in payloads):
+            return cast(list[Payload], payloads)  # the same object, which the SDK need not copy back
+        return [await self._decoded(payload) if is_encrypted(payload) else payload for payload in payloads]
+
+    async def _encoded(self, payload: Payload) -> Payload:
+        owner, begins = (SHARED, True) if self._owner is None else (self._owner, self._begins)
+        try:
+            key_id, data = await self.keys.encrypt(owner, _spelt(payload), begins=begins)
+        except Unavailable as error:
+            raise BlobsUnavailable(f"{BLOBS_AWAY}: {error}") from error
+        return Payload(metadata={"encoding": ENCRYPTED, KEY_ID: key_id.encode()}, data=data)
+
+    async def _decoded(self, payload: Payload) -> Payload:
+        key_id = payload.metadata.get(KEY_ID, b"").decode("ascii", "replace")
+        blob = payload.metadata.get(KEY)
+        try:
+            plain = _read(await self.keys.decrypt(self._owner, key_id, payload.data))
+        except Unavailable as error:
+            raise BlobsUnavailable(f"{BLOBS_AWAY}: {error}") from error
+        except (Damaged, DecodeError, LookupError) as error:
+            return Payload(metadata={"encoding": MISSING, KEY: WITH_KEY + key_id.encode()}, data=str(error).encode())
+        if blob is not None:
+            plain.metadata[KEY] = blob
+        return plain
+
+
+class EncryptedFailures(DefaultFailureConverter, WithSerializationContext):
+    """Has message and stack encrypted of what an activity failed with, for a provider may quote what it was sent, and
+    of why a letter or a start was refused, for that quotes a bit of it.
+
+    What the session itself says, when a task or a query of it fails, is in sentences of our own: the server shows them
+    to whoever asks why nothing goes on, and that must not need a key.
+    """
+
+    def with_context(self, context: SerializationContext) -> Self:
+        return cast(Self, _ALL_ENCRYPTED) if isinstance(context, ActivitySerializationContext) else self
+
+    def to_failure(self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure) -> None:
+        quotes = isinstance(exception, ApplicationError) and exception.type in (REFUSED, BAD_START)
+        convert = _ALL_ENCRYPTED.to_failure if quotes else super().to_failure
+        convert(exception, payload_converter, failure)
+
+
+_ALL_ENCRYPTED = DefaultFailureConverter(encode_common_attributes=True)
+
+
+def owner_of(namespace: str, workflow_id: str) -> str:
+    """Whose key encrypts the payloads of a workflow: the name of its place among the blobs, which tells no names."""
+    return SHARED if _OF_NO_SESSION.match(workflow_id) else session_prefix(namespace, workflow_id)
+
+
+def is_encrypted(payload: Payload) -> bool:
+    return payload.metadata.get("encoding") == ENCRYPTED
+
+
+def _spelt(payload: Payload) -> bytes:
+    if payload.metadata == _JSON and not payload.external_payloads:
+        return _AS_JSON + payload.data
+    return _AS_PAYLOAD + payload.SerializeToString(deterministic=True)
+
+
+def _read(data: bytes) -> Payload:
+    """Raises DecodeError, LookupError."""
+    if data[:1] == _AS_JSON:
+        return Payload(metadata=_JSON, data=data[1:])
+    if data[:1] != _AS_PAYLOAD:
+        raise LookupError("it was encrypted by a later release, in a way that is not known here")
+    return Payload.FromString(data[1:])
+
+
+INLINE_BYTES = 1_500_000
+"""What may cross inline where nothing can be stored: the server ends a session for what is above 2 MiB."""
+
+KEPT_CONTEXTS = 2_000
+
+_CONVERTERS = PydanticPayloadConverter().converters
+REFERENCE = ExternalStorageReference.DESCRIPTOR.full_name.encode()
+"""The type of a payload that stands for another one, as its metadata has it."""
+
+HISTORY_LOST = "this session's history can't be replayed"
+"""How the sentence begins of a session that needs a blob that is gone."""
+
+
+class BlobGone(Damaged, ValueError):
+    """What was stored outside can't be had here; the sentence says what, and what to do."""
+
+
+class SafePayloadConverter(PydanticPayloadConverter):
+    """Says of what can't be had that it can't; whoever takes raw values looks for himself."""
+
+    def __init__(self) -> None:
+        """With converters that all of these share: the SDK makes two of these for each activation."""
+        self.converters = _CONVERTERS
+
+    def from_payloads(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
+        for index, payload in enumerate(payloads):
+            raw = type_hints is not None and index < len(type_hints) and type_hints[index] is RawValue
+            if not raw:
+                check_had(payload)
+        return super().from_payloads(payloads, type_hints)
+
+
+@dataclass(frozen=True)
+class SessionConverter(DataConverter):
+    """Reads references to blobs of the session that they came to, and takes all other payloads as they are.
+
+    The SDK resolves references before our code runs, and fails the workflow task for ever when it can't: one forged
+    signal would stop a session. What no honest sender of ours has made is left as it is, so that it reaches
+    `letters.decode`, which refuses its encoding. Without a blob store that is every reference.
+    """
+
+    _bound: dict[tuple[str, str, str], Self] = field(
+        default_factory=dict[tuple[str, str, str], Self], init=False, repr=False, compare=False
+    )
+
+    def with_context(self, context: SerializationContext) -> Self:
+        """The same for one session. Remembered: the SDK asks for each payload, and a new one takes 20 µs."""
+        if not isinstance(context, WorkflowSerializationContext | ActivitySerializationContext):
+            return self
+        if context.workflow_id is None:
+            return self
+        kind = (context.namespace, context.workflow_id, type(context).__name__)
+        bound = self._bound.get(kind)
+        if bound is None:
+            if len(self._bound) >= KEPT_CONTEXTS:
+                self._bound.clear()
+            bound = self._bound[kind] = self._for_session(context, context.workflow_id)
+        return bound
+
+    def _for_session(self, context: WorkflowSerializationContext | ActivitySerializationContext, whose: str) -> Self:
+        blobs, codec = stored_in(self), self.payload_codec
+        if blobs is None and codec is None:
+            return self
+        prefix = session_prefix(context.namespace, whose)
+        bound = replace(
+            self,
+            external_storage=None if blobs is None else storage_of(blobs, prefix, self._from_bytes),
+            payload_codec=codec.with_context(context) if isinstance(codec, EncryptedPayloads) else codec,
+        )
+        if isinstance(bound.failure_converter, EncryptedFailures):
+            object.__setattr__(bound, "failure_converter", bound.failure_converter.with_context(context))
+        return bound
+
+    @property
+    def _from_bytes(self) -> int:
+        storage = self.external_storage
+        return (storage and storage.payload_size_threshold) or BY_REFERENCE_BYTES
+
+    def _with_store_context(self, store_ctx: StorageDriverStoreContext) -> Self:
+        """`with_context` has said all that the driver needs."""
+        del store_ctx
+        return self
+
+    async def _decode_reference_payload_sequence(self, payloads: Sequence[Payload]) -> list[Payload]:
+        return cast(list[Payload], payloads)
+
+    async def _external_retrieve_payload_sequence(self, payloads: Sequence[Payload]) -> list[Payload]:
+        if not any(KEY in payload.metadata or _is_reference(payload) for payload in payloads):
+            return cast(list[Payload], payloads)  # the same object, which the SDK need not copy back
+        found = [_without_key(payload) for payload in payloads]
+        if self.external_storage is not None:
+            for index, payload in enumerate(found):
+                if _is_ours(payload):
+                    found[index : index + 1] = await super()._external_retrieve_payload_sequence([payload])
+        return found
+
+    async def _external_store_payload_sequence(self, payloads: Sequence[Payload]) -> list[Payload]:
+        try:
+            return await super()._external_store_payload_sequence(payloads)
+        except BlobsUnavailable:
+            # A call that has run must not be lost, or run again, for the want of a place for its result.
+            if sum(payload.ByteSize() for payload in payloads) > INLINE_BYTES:
+                raise
+            return list(payloads)
+
+
+def check_had(payload: Payload) -> None:
+    """Raise BlobGone for a payload that stands for another one, which is not there."""
+    if payload.metadata.get("encoding") == MISSING:
+        if payload.metadata.get(KEY, b"").startswith(WITH_KEY):
+            raise BlobGone(payload.data.decode("utf-8", "replace"))
+        raise BlobGone(
+            f"a value was stored outside of the history, and can't be had: {payload.data.decode('utf-8', 'replace')}. "
+            "Put it back from a backup, and see that LONGHAUL_BLOBS is the same for workers and clients"
+        )
+    if _is_reference(payload):
+        raise BlobGone(
+            "a value was stored outside of the history, and this process does not know where: set LONGHAUL_BLOBS as it "
+            "is set for the workers"
+        )
+    if is_encrypted(payload):
+        raise BlobGone(
+            "a value is encrypted, and this process has no key: set LONGHAUL_MASTER_KEY and LONGHAUL_KEYS as they are "
+            "set for the workers"
+        )
+
+
+def _is_reference(payload: Payload) -> bool:
+    return payload.metadata.get("messageType") == REFERENCE and payload.metadata.get("encoding") == b"json/protobuf"
+
+
+def _is_ours(payload: Payload) -> bool:
+    """Whether the SDK can read the reference, and knows its driver: it raises for others."""
+    if not _is_reference(payload):
+        return False
+    try:
+        return Parse(payload.data, ExternalStorageReference()).driver_name == DRIVER
+    except Exception:  # noqa: BLE001  a stranger's bytes; whatever the parser thinks of them, the task must not fail
+        return False
+
+
+def _without_key(payload: Payload) -> Payload:
+    """Nobody outside may claim that a payload came by reference: what stands in the history has other limits."""
+    if KEY not in payload.metadata:
+        return payload
+    plain = Payload()
+    plain.CopyFrom(payload)
+    del plain.metadata[KEY]
+    return plain
+
+
+def converter_with(
+    blobs: BlobStore | None, from_bytes: int = BY_REFERENCE_BYTES, keys: SessionKeys | None = None
+) -> DataConverter:
+    """For a client or worker that reaches the blobs, or does without; with keys, it encrypts."""
+    given = {each.name: getattr(pydantic_data_converter, each.name) for each in fields(DataConverter) if each.init}
+    given["payload_converter_class"] = SafePayloadConverter
+    given["external_storage"] = None if blobs is None else storage_of(blobs, None, from_bytes)
+    if keys is not None:
+        given |= {"payload_codec": EncryptedPayloads(keys), "failure_converter_class": EncryptedFailures}
+    return SessionConverter(**given)
+
+
+def keys_in(converter: DataConverter) -> SessionKeys | None:
+    """The keyring of a converter from `converter_with`; None: it writes in clear text."""
+    codec = converter.payload_codec
+    return codec.keys if isinstance(codec, EncryptedPayloads) else None
+
+
+def stored_in(converter: DataConverter) -> BlobStore | None:
+    """The blob store of a converter from `converter_with`."""
+    storage = converter.external_storage
+    drivers = [] if storage is None else [each for each in storage.drivers if isinstance(each, BlobDriver)]
+    return drivers[0].blobs if drivers else None
+
+
+DATA_CONVERTER = converter_with(None)
+"""Where nothing is stored outside: small values only."""
+
+
+Answer = TypeVar("Answer")
+
+RESULT_LOST = "ResultLost"
+"""Error type of an activity whose result went by reference and was not there."""
+
+
+def why_missed(payload: Payload, once: str = "") -> str | None:
+    """Why the session does without this payload; None for one that it has. Raises BlobGone, at replay only.
+
+    `once` names the marker, and has to be the only one of its kind in a run. Without it a random name is drawn: whoever
+    drew none before may not begin to, or all ids that are drawn later would differ at replay.
+
+    To be asked once for each payload that arrives, in the order of arrival, by code that may schedule commands.
+    """
+    key = payload.metadata.get(KEY)
+    absent = payload.metadata.get("encoding") == MISSING
+    if key is None and not absent:
+        return None
+    if not key:
+        # Nobody's, or another session's: that shows by the reference alone, so every replay sees it too.
+        return payload.data.decode("utf-8", "replace")[:300]
+    marker = f"blob-missed-{once or workflow.uuid4()}"
+    was_absent = workflow.patched(marker) if absent or workflow.unsafe.is_replaying() else False
+    if not was_absent:
+        _check_still_had(payload)
+        return None
+    if key.startswith(WITH_KEY):
+        key_id = key.removeprefix(WITH_KEY).decode("ascii", "replace")[:40]
+        return f"the key {key_id} that it was encrypted with was not there"
+    return f"what was stored for it as blob {key.decode('ascii', 'replace')[-64:]} was not there, or not whole"
+
+
+def why_start_missed(payload: Payload) -> str | None:
+    """The same for the input of a run. What a roll-over has carried is the session itself, which nobody could forge
+    and nothing can stand in for: the task fails until it is there."""
+    if workflow.info().continued_run_id is None:
+        return why_missed(payload)
+    _check_still_had(payload)
+    return None
+
+
+def result_of(arrived: RawValue, answer: type[Answer], once: str = "") -> Answer:
+    """What an activity has answered. Raises ActivityError for an answer that was lost on its way."""
+    why = why_missed(arrived.payload, once)
+    if why is None:
+        return workflow.payload_converter().from_payload(arrived.payload, answer)
+    lost = ApplicationError(f"It has ended, but {why}: its outcome is lost.", type=RESULT_LOST)
+    raise ActivityError(
+        "an activity's result is lost",
+        scheduled_event_id=0,
+        started_event_id=0,
+        identity="",
+        activity_type="",
+        activity_id="",
+        retry_state=None,
+    ) from lost
+
+
+def _check_still_had(payload: Payload) -> None:
+    try:
+        check_had(payload)
+    except BlobGone as gone:
+        raise BlobGone(f"{HISTORY_LOST}: {gone}") from gone
+
+
+Pass = Callable[..., Awaitable[StorageOperationMetrics]]
+
+
+class TaskMessage(Protocol):
+    """Of protobuf."""
+
+    def ByteSize(self) -> int: ...  # noqa: N802  protobuf's name
+    def SerializeToString(self) -> bytes: ...  # noqa: N802
+
+
+def leave_out_needless() -> None:
+    """For all workers of this process; once is enough."""
+    if not hasattr(bridge.decode_activation, "__wrapped__"):
+        bridge.decode_activation = _unless(brings_nothing, bridge.decode_activation)
+        bridge.encode_completion = _unless(leaves_nothing, bridge.encode_completion)
+
+
+def brings_nothing(activation: TaskMessage, converter: DataConverter) -> bool:
+    """Whether no payload in it came by reference, nor claims to."""
+    if not _is_plain(converter):
+        return False
+    text = activation.SerializeToString()
+    return KEY.encode() not in text and REFERENCE not in text
+
+
+def leaves_nothing(completion: TaskMessage, converter: DataConverter) -> bool:
+    """Whether no payload in it is to be stored outside: none is larger than all of it."""
+    storage = converter.external_storage
+    return _is_plain(converter) and (storage is None or completion.ByteSize() < storage.payload_size_threshold)
+
+
+def _is_plain(converter: DataConverter) -> bool:
+    """Ours, also where the SDK has put its own around it for a task, and without encryption."""
+    ours = getattr(converter, "_ca_context_free_dc", converter)
+    return isinstance(ours, SessionConverter) and converter.payload_codec is None
+
+
+def _unless(needless: Callable[[TaskMessage, DataConverter], bool], passes: Pass) -> Any:
+    @wraps(passes)
+    async def made(
+        message: TaskMessage, data_converter: DataConverter, *more: Any, **named: Any
+    ) -> StorageOperationMetrics:
+        if needless(message, data_converter):
+            return StorageOperationMetrics()
+        return await passes(message, data_converter, *more, **named)
+
+    return made
