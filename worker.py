@@ -27,72 +27,61 @@ from temporalio.client import Client
 from temporalio.runtime import Runtime
 from temporalio.worker import Interceptor, UnsandboxedWorkflowRunner, Worker
 
-from longhaul.activities.analysis.opening import open_analyzers
+from longhaul.activities.analysis import open_analyzers
 from longhaul.activities.attempt import own_session
-from longhaul.activities.attempt.cancel_hints import Hints
-from longhaul.activities.attempt.fused_reads import FusedBounds
-from longhaul.activities.attempt.missing_capabilities import Lacking
-from longhaul.activities.attempt.reads_along import ReadingAlong
+from longhaul.activities.attempt.call_attempts import Departures
+from longhaul.activities.attempt.fused_reads import FusedBounds, ReadingAlong
+from longhaul.activities.attempt.heartbeat import Hints
+from longhaul.activities.attempt.own_session import Waking, waking_through
 from longhaul.activities.attempt.secrets import WorkerSecrets
-from longhaul.activities.attempt.streaming import Waking, waking_through
-from longhaul.activities.attempt.worker_departure import Departures
-from longhaul.activities.attempt.worker_keys import own_keys
-from longhaul.activities.attempt.worker_offers import Offered
+from longhaul.activities.attempt.worker_capabilities import Lacking, Offered, own_keys
 from longhaul.activities.attempt.workspaces import Workspaces
-from longhaul.activities.await_command import Awaiting
 from longhaul.activities.call_model import Thinking
+from longhaul.activities.call_results import Awaiting, Probing, TakingIn
 from longhaul.activities.checkpoint import Checkpointing
 from longhaul.activities.compress import Compressing, offload_to
 from longhaul.activities.compression.condensers import BUILT_IN, load_condensers
-from longhaul.activities.context.context_cache import Contexts
-from longhaul.activities.context.prompt_digests import Specs
+from longhaul.activities.context.context_cache import Contexts, Specs
 from longhaul.activities.context.prompt_hooks import load_hooks
 from longhaul.activities.context.system_prompt import Prompting
 from longhaul.activities.context.tokens import TokenCounter
 from longhaul.activities.context.tool_results import Returning
 from longhaul.activities.examine_calls import Examination
-from longhaul.activities.greet_host import greet_host
-from longhaul.activities.handle_interrupt import Interrupting
-from longhaul.activities.hear_child import hear_child
+from longhaul.activities.kinds.kind_registry import load_kinds
 from longhaul.activities.kinds.kind_turns import KindTurns
-from longhaul.activities.kinds.registry import load_kinds
-from longhaul.activities.masking.failures import MaskedFailures
-from longhaul.activities.masking.logs import mask_logs
-from longhaul.activities.masking.masker import Masker
-from longhaul.activities.masking.output import masked_output
+from longhaul.activities.masker import Masker
 from longhaul.activities.mcp.allowed_servers import open_servers
 from longhaul.activities.mcp.servers import McpServers
-from longhaul.activities.memory.memory_tools import memory_tools
-from longhaul.activities.memory.retrieval import Retrieval
-from longhaul.activities.middlewares.registry import load_middlewares
-from longhaul.activities.middlewares.side_models import SideModels
-from longhaul.activities.middlewares.wrapping import Wrapping
+from longhaul.activities.memory import Retrieval, memory_tools
+from longhaul.activities.middlewares.middleware_chain import load_middlewares
+from longhaul.activities.middlewares.session_middlewares import SideModels, Wrapping
 from longhaul.activities.models.embeddings import open_meaning
-from longhaul.activities.models.key_places import KeyPlace, read_key_places
-from longhaul.activities.models.profiles import keys_of, read_profiles
+from longhaul.activities.models.profiles import KeyPlace, keys_of, read_key_places, read_profiles
 from longhaul.activities.models.providers import Providers
-from longhaul.activities.notify.opening import open_notifying
+from longhaul.activities.notify.notifications import open_notifying
 from longhaul.activities.prepare_reply import Preparation
-from longhaul.activities.probe_call import Probing
-from longhaul.activities.process.container import read_images
+from longhaul.activities.process.container import Limits, read_images
 from longhaul.activities.process.sandbox import Box
-from longhaul.activities.process.sandbox_limits import Limits
 from longhaul.activities.process.threads import NotingPool
-from longhaul.activities.record_memory import Memorising
 from longhaul.activities.restore import Restoring
 from longhaul.activities.run_tool import Acting
-from longhaul.activities.take_result import TakingIn
-from longhaul.activities.telemetry.opening import begin_logs, counting, logged, watched_providers, watching
+from longhaul.activities.short_activities import (
+    Interrupting,
+    Memorising,
+    Surroundings,
+    Verifying,
+    greet_host,
+    hear_child,
+)
 from longhaul.activities.telemetry.prices import load_prices
-from longhaul.activities.tell_environment import Surroundings
-from longhaul.activities.tools.agent import StartAgent
-from longhaul.activities.tools.bash_output import Outputs
+from longhaul.activities.telemetry.setup import begin_logs, counting, logged, watched_providers, watching
+from longhaul.activities.tools.bash import Outputs
 from longhaul.activities.tools.recall import Recall
 from longhaul.activities.tools.registry import Toolbox, default_tools, load_modules, load_postprocessors
 from longhaul.activities.tools.sandbox_call import Boxes
-from longhaul.activities.tools.session_tools import inside_tools
-from longhaul.activities.tools.skills.skill_loaders import SkillLoaders, load_skill_loaders
-from longhaul.activities.verify_decisions import Verifying
+from longhaul.activities.tools.session_tools import StartAgent, inside_tools
+from longhaul.activities.tools.skills import SkillLoaders, load_skill_loaders
+from longhaul.activities.worker_output import MaskedFailures, mask_logs, masked_output
 from longhaul.agent.plain.errors import LonghaulError
 from longhaul.agent.values.spec.mcp import worker_queue
 from longhaul.agent.values.spec.workspace import host_queue

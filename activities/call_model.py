@@ -9,32 +9,27 @@ from functools import partial
 from temporalio import activity
 
 from longhaul.activities.attempt import own_session
-from longhaul.activities.attempt.billing import Billing
+from longhaul.activities.attempt.fused_reads import ReadingAlong
 from longhaul.activities.attempt.heartbeat import beating
-from longhaul.activities.attempt.outages import counted, waited_out
-from longhaul.activities.attempt.reads_along import ReadingAlong
+from longhaul.activities.attempt.model_attempts import Billing, counted, waited_out
+from longhaul.activities.attempt.own_session import Streaming
 from longhaul.activities.attempt.secrets import WorkerSecrets
-from longhaul.activities.attempt.streaming import Streaming
 from longhaul.activities.attempt.workspaces import Workspaces
-from longhaul.activities.context.context_cache import Contexts, SessionContext
-from longhaul.activities.context.fit_calls import FitCall
-from longhaul.activities.context.prompt_digests import Specs, prompt_digest
+from longhaul.activities.context.context_cache import Contexts, SessionContext, Specs, prompt_digest
 from longhaul.activities.context.prompt_hooks import PromptContext, PromptHooks
+from longhaul.activities.context.repairs import FitCall
 from longhaul.activities.context.tokens import INLINE_BYTES, TokenCounter
 from longhaul.activities.contract import CALL_MODEL, CallModel, KindStep, SpecTexts
 from longhaul.activities.examine_calls import Examination
 from longhaul.activities.kinds.kind import Thought
 from longhaul.activities.kinds.kind_turns import KindTurns
-from longhaul.activities.middlewares.wrapping import Wrapped, Wrapping
-from longhaul.activities.models.failures.errors import SetupError
-from longhaul.activities.models.failures.privacy import for_a_person
+from longhaul.activities.middlewares.session_middlewares import Wrapped, Wrapping
+from longhaul.activities.models.failures.error_bodies import for_a_person
 from longhaul.activities.models.failures.retry_errors import as_verdict, failed_for_good
-from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
+from longhaul.activities.models.failures.status_table import SetupError
+from longhaul.activities.models.model import MOST_NOTES, Delta, ModelReply, ModelRequest, SaidOnce
 from longhaul.activities.models.providers import Providers
-from longhaul.activities.models.replies.half_said import HalfSaid
-from longhaul.activities.models.replies.recorded import recorded_content
-from longhaul.activities.models.replies.usage import estimated_where_silent
-from longhaul.activities.models.requests.said_once import MOST_NOTES, SaidOnce
+from longhaul.activities.models.replies import HalfSaid, estimated_where_silent, recorded_content
 from longhaul.activities.tool import Place
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.agent.entries import ModelSaid

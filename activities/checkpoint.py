@@ -11,13 +11,14 @@ import asyncio
 from temporalio import activity
 from temporalio.client import WorkflowExecutionStatus
 
-from longhaul.activities.attempt import measures, own_session
+from longhaul.activities import recovery
+from longhaul.activities.attempt import own_session
+from longhaul.activities.attempt.call_attempts import while_polling
 from longhaul.activities.attempt.heartbeat import beating
-from longhaul.activities.attempt.worker_departure import while_polling
 from longhaul.activities.contract import CHECKPOINT, CheckpointInput
-from longhaul.activities.notify.notifying import Notifying
-from longhaul.activities.recovery import readout
-from longhaul.activities.recovery.stored_lives import Life, spelt
+from longhaul.activities.notify.notifications import Notifying
+from longhaul.activities.recovery import Life, spelt
+from longhaul.activities.telemetry import attempts
 from longhaul.agent.entries import AnyEntry, Checkpointed
 from longhaul.agent.life.history import seam_of
 from longhaul.agent.life.rollover_state import Carried, once_saved
@@ -43,15 +44,15 @@ class Checkpointing:
     async def checkpoint(self, ask: CheckpointInput) -> Checkpointed:
         """Raises what the blob store raises: without segments nothing is saved, and all is tried again."""
         async with while_polling(), beating():
-            few = 0 < len(ask.whole) < readout.QUICK_CHARS
+            few = 0 < len(ask.whole) < recovery.QUICK_CHARS
             if ask.whole and ask.closing:
-                carried = await readout.read(ask.whole)
+                carried = await recovery.read(ask.whole)
                 new = carried.ledger.log
                 keep = ask.segments_before + len(ask.segments)
                 saved = Checkpointed(through=carried.ledger.seq, with_state=True, keep=keep, closing=True)
             else:
                 new, carried, saved = await self._sealed(ask, few=few)
-            measures.written(new, carried.ledger)
+            attempts.written(new, carried.ledger)
             life = Life(ask.user_id, ask.agent, ask.session_id, ask.generation, own_run())
             after = once_saved(carried, saved)
             if few:
@@ -65,7 +66,7 @@ class Checkpointing:
 
     async def _sealed(self, ask: CheckpointInput, *, few: bool) -> tuple[list[AnyEntry], Carried, Checkpointed]:
         """What is new, which is in segments now, and the rest."""
-        whole = readout.parted(ask.whole) if ask.whole else readout.since(own_session.handle(), ask.saved)
+        whole = recovery.parted(ask.whole) if ask.whole else recovery.since(own_session.handle(), ask.saved)
         new, carried = await whole
         prefix = own_session.blobs_prefix()
         keep, written = await self._segments.extend(prefix, ask.segments, new, ask.saved_seam, few=few)

@@ -10,28 +10,30 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.attempt import own_session
-from longhaul.activities.attempt.billing import Billing
 from longhaul.activities.attempt.heartbeat import beating
-from longhaul.activities.attempt.outages import counted, waited_out
+from longhaul.activities.attempt.model_attempts import Billing, counted, waited_out
 from longhaul.activities.attempt.secrets import WorkerSecrets
-from longhaul.activities.compression import footer
-from longhaul.activities.compression.chain import run_chain
-from longhaul.activities.compression.condensers import BUILT_IN, masked
-from longhaul.activities.compression.footer import Footer
-from longhaul.activities.compression.prompts import check_config
-from longhaul.activities.compression.rendering import readable_text
+from longhaul.activities.compression import summary_texts
+from longhaul.activities.compression.condensers import (
+    BUILT_IN,
+    Condensation,
+    Condenser,
+    CountFor,
+    View,
+    by_bytes,
+    masked,
+    run_chain,
+)
 from longhaul.activities.compression.summary_call import Candidate, SummaryAttempt, SummaryCall
-from longhaul.activities.compression.view import Condensation, Condenser, CountFor, View, by_bytes
-from longhaul.activities.context.context_cache import Contexts
-from longhaul.activities.context.context_windows import window_of
-from longhaul.activities.context.prompt_digests import Specs
+from longhaul.activities.compression.summary_texts import Footer, check_config, readable_text
+from longhaul.activities.context.context_cache import Contexts, Specs
 from longhaul.activities.contract import COMPRESS, CompressInput
-from longhaul.activities.middlewares.wrapping import Wrapping
-from longhaul.activities.models.failures.privacy import for_a_person
+from longhaul.activities.middlewares.session_middlewares import Wrapping
+from longhaul.activities.models.failures.error_bodies import for_a_person
 from longhaul.activities.models.failures.retry_errors import failed_for_good
-from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
+from longhaul.activities.models.model import MOST_NOTES, Delta, ModelReply, ModelRequest
+from longhaul.activities.models.model_limits import window_of
 from longhaul.activities.models.providers import Providers
-from longhaul.activities.models.requests.said_once import MOST_NOTES
 from longhaul.agent.entries import ContextCompressed
 from longhaul.agent.values.conversation.messages import FRAME_TOKENS, ErrorInfo, Msg, Usage, message_digest
 from longhaul.agent.values.conversation.prompt import summary_message
@@ -223,16 +225,16 @@ class Compressing:
 
 def _whole_summary(view: View, made: Condensation, kept: list[Msg], reference: str, *, not_written: bool) -> str:
     """The text of the new summary layer; empty when there is none, and the old one when nothing has to be added."""
-    old_body, old = footer.split(view.old_summary)
+    old_body, old = summary_texts.split(view.old_summary)
     body = old_body if made.summary is None else made.summary
     went_unsaid = made.summary is None and len(kept) < len(view.messages)
     new = Footer(
-        still_open=footer.missing(view.must_mention, [body, *(readable_text(message) for message in kept)]),
+        still_open=summary_texts.missing(view.must_mention, [body, *(readable_text(message) for message in kept)]),
         pointers=tuple(dict.fromkeys((*old.pointers, *([reference] if reference else [])))),
         left_out=went_unsaid or (made.summary is None and old.left_out),
         not_written=not_written,
     )
-    return footer.join(body, new)
+    return summary_texts.join(body, new)
 
 
 def _unheard(delta: Delta) -> None:

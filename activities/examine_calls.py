@@ -1,35 +1,113 @@
-"""examine_calls: find out what permission needs to know about calls, without doing anything."""
+"""examine_calls: find out what permission needs to know about calls, without doing anything; what the agent's security
+analyzers think of a call is one of the findings.
 
-from collections.abc import Sequence
+A rehearsal decides on a call without a session: the same is looked at and judged, and then nothing is run.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from temporalio import activity
 
-from longhaul.activities.analysis.chain import Analyzers, told_of
-from longhaul.activities.analysis.risk_findings import Analysing
+from longhaul.activities.analysis import Analyzers, Around, Case, Finding, JudgeNotes, told_of
 from longhaul.activities.attempt import own_session
 from longhaul.activities.attempt.heartbeat import beating
+from longhaul.activities.attempt.own_session import found
 from longhaul.activities.attempt.secrets import WorkerSecrets
-from longhaul.activities.attempt.user_rules import found
 from longhaul.activities.attempt.workspaces import Workspaces, not_here
 from longhaul.activities.context.context_cache import Contexts, message_at
-from longhaul.activities.contract import EXAMINE_CALLS, ExamineCalls, MessageAddress, SpecTexts
+from longhaul.activities.contract import EXAMINE_CALLS, Analysis, ExamineCalls, MessageAddress, SpecTexts
 from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.middlewares.middleware import Stopped
-from longhaul.activities.middlewares.wrapping import Wrapping
-from longhaul.activities.models.failures.privacy import for_a_person
-from longhaul.activities.process.cancelled_here import is_cancelled_here
+from longhaul.activities.middlewares.session_middlewares import Wrapping
+from longhaul.activities.models.failures.error_bodies import for_a_person
+from longhaul.activities.process.threads import is_cancelled_here
 from longhaul.activities.tool import NeedsDecision, Place, Tool
 from longhaul.activities.tools.arguments import ArgumentsError
-from longhaul.activities.tools.marked_arguments import checked
-from longhaul.activities.tools.registry import Toolbox, finishing
-from longhaul.agent.entries import CallsExamined
+from longhaul.activities.tools.registry import Toolbox, checked, finishing
+from longhaul.agent.decision import BEHAVIOUR
+from longhaul.agent.decisions.call_verdicts import judge
+from longhaul.agent.entries import CallsExamined, Verdict
+from longhaul.agent.fold.agent_state import AgentState, OpenCall
+from longhaul.agent.fold.ledger import Provided
 from longhaul.agent.permission.call_facts import CallFacts
-from longhaul.agent.values.conversation.messages import ContentBlock, Msg, ToolCallBlock
+from longhaul.agent.permission.rule_matching import ruled_folders, ruled_paths
+from longhaul.agent.plain.values import digest_of
+from longhaul.agent.record import Record
+from longhaul.agent.values.conversation.messages import ContentBlock, Msg, ToolCallBlock, Usage
 from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE
-from longhaul.agent.values.spec.agent_spec import Secrets
+from longhaul.agent.values.permission import PermissionContext
+from longhaul.agent.values.spec.agent_spec import AgentSpec, Secrets
 from longhaul.agent.values.spec.mcp import MCPClient
 from longhaul.stores.state.store import UserRules
+
+SIDE_BY_SIDE = 8
+"""Calls that are looked at together; `workflows.activity_options` gives the activity time for all of them."""
+
+
+class Analysing:
+    def __init__(self, analyzers: Analyzers, contexts: Contexts) -> None:
+        self._analyzers = analyzers
+        self._contexts = contexts
+
+    async def analyzed(
+        self,
+        ask: ExamineCalls,
+        analysis: Analysis,
+        texts: Mapping[str, str],
+        facts: dict[str, CallFacts],
+        around: Around,
+        toolbox: Toolbox,
+    ) -> tuple[dict[str, CallFacts], Usage | None, JudgeNotes]:
+        """The findings with risk and reason, what it cost, and what was left out of requests for it. `texts` are the
+        arguments by call id."""
+        digest = digest_of(analysis.context.model_dump(mode="json"))
+        room = asyncio.Semaphore(SIDE_BY_SIDE)
+        fetched: asyncio.Task[Sequence[Msg]] | None = None
+
+        async def context() -> Sequence[Msg]:
+            nonlocal fetched
+            fetched = fetched or asyncio.create_task(self._context(analysis))
+            return await asyncio.shield(fetched)
+
+        async def one(number: int, call_id: str, name: str) -> Finding:
+            (tool,) = toolbox.descriptors([name])
+            case = Case(
+                call_id=call_id,
+                tool=tool,
+                arguments=texts[call_id],
+                facts=facts[call_id],
+                tainted=analysis.tainted,
+                context=context,
+                model=analysis.model,
+                config=analysis.config,
+                call_number=analysis.call_number + number,
+                around=around,
+            )
+            async with room:
+                return await self._analyzers.analyze(case, analysis.analyzers, digest)
+
+        try:
+            found = await asyncio.gather(*(one(number, call.id, call.name) for number, call in enumerate(ask.calls)))
+        finally:
+            if fetched is not None:
+                fetched.cancel()
+        paid = [finding.usage for finding in found if finding.usage is not None]
+        with_risk = {
+            call.id: facts[call.id].model_copy(update={"risk": finding.risk.value, "risk_reason": finding.reason})
+            for call, finding in zip(ask.calls, found, strict=True)
+        }
+        return with_risk, sum(paid[1:], paid[0]) if paid else None, told_of(found)
+
+    async def _context(self, analysis: Analysis) -> Sequence[Msg]:
+        epoch = analysis.context.epoch
+        session = self._contexts.session(own_session.key(), epoch)
+        return await self._contexts.resolve(
+            session, analysis.context, lambda start: own_session.pull_page(epoch, start)
+        )
+
 
 LONGEST_CHANGED_CHARS = 200_000
 """Of arguments that a middleware wants: they are recorded whole, in the session's history."""
@@ -188,3 +266,43 @@ def _arguments(message: Msg, call_id: str) -> str | None:
         if isinstance(block, ToolCallBlock) and block.id == call_id:
             return block.input
     return None
+
+
+AGENT = "rehearsal"
+
+
+class Rehearsal:
+    """Decides on calls as a session with these tools, this permission and this workspace would before its first call.
+
+    `root` is the workspace: a directory, absolute and resolved. It is not marked as a workspace, nor changed. `skills`
+    are the folders of skills, as the agent names them.
+    """
+
+    def __init__(
+        self, toolbox: Toolbox, permission: PermissionContext, root: Path, skills: tuple[str, ...] = ()
+    ) -> None:
+        folders, paths = ruled_folders(permission, str(root)), ruled_paths(permission)
+        self._place = Place(root=root, cwd=root, ruled=folders, closed=paths, skills=skills)
+        self._examination = Examination(Contexts(), toolbox, Workspaces(root), WorkerSecrets())
+        self._record = Record(
+            state=AgentState(
+                session_id=AGENT, user_id=None, agent=AGENT, permission_context=permission, behaviour=BEHAVIOUR
+            ),
+            spec=AgentSpec(name=AGENT, permission=permission),
+            provided=Provided(
+                tools={tool.name: tool for tool in toolbox.descriptors(toolbox.names)}, workspace_root=str(root)
+            ),
+        )
+
+    async def decide(self, tool: str, raw_input: str) -> Verdict:
+        """What would be said of a call with these arguments, as the model writes them: JSON text. Never raises for
+        what is wrong with them, nor for a tool that does not exist: then the verdict is `invalid`."""
+        return self._judged(tool, raw_input, await self._examination.look(tool, raw_input, self._place))
+
+    async def decide_on_any(self, tool: Tool) -> Verdict:
+        """What would be said of a call whose arguments no rule speaks of, and that the tool itself finds nothing in."""
+        return self._judged(tool.name, "{}", await tool.examine({}, self._place))
+
+    def _judged(self, tool: str, raw_input: str, facts: CallFacts) -> Verdict:
+        block = ToolCallBlock(id=AGENT, name=tool, input=raw_input)
+        return judge(OpenCall(block=block, input=raw_input, facts=facts), self._record)

@@ -7,26 +7,25 @@ from temporalio import activity
 
 from longhaul.activities.attempt.fused_reads import unfused
 from longhaul.activities.attempt.heartbeat import beating
+from longhaul.activities.attempt.own_session import FoundRules, found
 from longhaul.activities.attempt.secrets import WorkerSecrets
-from longhaul.activities.attempt.user_rules import FoundRules, found
-from longhaul.activities.attempt.worker_offers import Offered
+from longhaul.activities.attempt.worker_capabilities import Offered
 from longhaul.activities.attempt.workspaces import Workspaces, not_here
-from longhaul.activities.compression.prompts import check_config
-from longhaul.activities.context.context_windows import window_of
-from longhaul.activities.context.prompt_digests import Specs, prompt_digest, spec_digest
+from longhaul.activities.compression.summary_texts import check_config
+from longhaul.activities.context.context_cache import Specs, prompt_digest, spec_digest
 from longhaul.activities.context.system_prompt import Prompted, Prompting
 from longhaul.activities.context.tokens import TokenCounter
 from longhaul.activities.contract import PREPARE_REPLY, PrepareReply
 from longhaul.activities.mcp.servers import McpServers
-from longhaul.activities.memory.retrieval import Retrieval
-from longhaul.activities.middlewares.wrapping import Wrapping, newest_text
-from longhaul.activities.models.failures.errors import SetupError
+from longhaul.activities.memory import Retrieval
+from longhaul.activities.middlewares.session_middlewares import Wrapping, newest_text
 from longhaul.activities.models.failures.retry_errors import as_verdict, failed_for_good
+from longhaul.activities.models.failures.status_table import SetupError
+from longhaul.activities.models.model_limits import most_written, window_of
 from longhaul.activities.models.providers import Providers
-from longhaul.activities.models.requests.output_limit import most_written
 from longhaul.activities.telemetry.prices import Prices
 from longhaul.activities.tools.registry import Toolbox, describe
-from longhaul.activities.tools.structured_output import BadAskedSchema, GenerateResponse
+from longhaul.activities.tools.session_tools import BadAskedSchema, GenerateResponse
 from longhaul.agent.decision import BEHAVIOUR
 from longhaul.agent.entries import Prepared
 from longhaul.agent.plain.text import did_you_mean, nearest

@@ -1,7 +1,7 @@
 """restore: what an earlier life of a session left behind, found before the session does anything.
 
 The truth about a session is its newest run's history while the server has it, and the state store's record for a run
-that closed of itself; `activities.recovery.newest_life` says which. Here it is found out, and said in the store that a
+that closed of itself; `activities.recovery` says which. Here it is found out, and said in the store that a
 new life has begun.
 """
 
@@ -14,24 +14,32 @@ from temporalio.client import WorkflowQueryFailedError
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
+from longhaul.activities import recovery
 from longhaul.activities.attempt import own_session
 from longhaul.activities.attempt.fused_reads import unfused
 from longhaul.activities.attempt.heartbeat import beating
 from longhaul.activities.checkpoint import own_run
 from longhaul.activities.contract import RESTORE, RestoreInput
 from longhaul.activities.prepare_reply import Preparation
-from longhaul.activities.recovery import readout
-from longhaul.activities.recovery.earlier_runs import (
+from longhaul.activities.recovery import (
+    Claim,
     Ended,
     Gone,
+    Life,
+    Past,
+    StoredLife,
     base_of_reset,
+    claim_of,
     earlier_runs,
     ended_run,
     first_sentence,
+    found_in,
+    place_of,
+    spelt,
+    spelt_empty,
+    was_edited,
     why_task_failed,
 )
-from longhaul.activities.recovery.newest_life import Past, StoredLife, found_in, place_of
-from longhaul.activities.recovery.stored_lives import Claim, Life, claim_of, spelt, spelt_empty, was_edited
 from longhaul.agent.entries import Restored, SessionOpened
 from longhaul.agent.life.rollover_state import Carried, imported, slimmed, with_state
 from longhaul.agent.values.conversation.messages import problem
@@ -174,7 +182,7 @@ async def _stored(record: SessionRecord) -> StoredLife:
 
 async def _opening() -> SessionOpened:
     """How this session was opened: who talks with which agent."""
-    entries = await readout.entries_after(own_session.handle(), 0)
+    entries = await recovery.entries_after(own_session.handle(), 0)
     if not entries or not isinstance(entries[0], SessionOpened):
         raise ApplicationError("the session has no first entry that says who opened it", type="NoOpening")
     return entries[0]
@@ -231,7 +239,7 @@ async def _read_out(run: Ended, past: Past) -> Carried | None:
     """All that the run had come to; None, and `past.lost` says why, when it can't be read any more."""
     session = activity.client().get_workflow_handle(own_session.key(), run_id=run.run_id)
     try:
-        return slimmed(await readout.snapshot(session))
+        return slimmed(await recovery.snapshot(session))
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
             past.lost = "its history has been deleted"

@@ -14,33 +14,25 @@ from temporalio import activity
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
-from longhaul.activities.attempt import once_calls, own_session
-from longhaul.activities.attempt.deaf_calls import LeftBehind, left_behind_when_deaf
-from longhaul.activities.attempt.heartbeat import Stalled, beating
-from longhaul.activities.attempt.kept_files import keep_files, with_snapshot
+from longhaul.activities.attempt import call_attempts, own_session
+from longhaul.activities.attempt.call_attempts import LeftBehind, is_shut_down, left_behind_when_deaf
+from longhaul.activities.attempt.heartbeat import Stalled, attempt_noting, beating
+from longhaul.activities.attempt.own_session import Streaming
 from longhaul.activities.attempt.secrets import WorkerSecrets, given
-from longhaul.activities.attempt.streaming import Streaming
-from longhaul.activities.attempt.worker_departure import is_shut_down
-from longhaul.activities.attempt.workspaces import Elsewhere, Workspaces, not_here
+from longhaul.activities.attempt.workspaces import Elsewhere, Workspaces, keep_files, not_here, with_snapshot
 from longhaul.activities.context.context_cache import Contexts
 from longhaul.activities.context.tool_results import Returning
 from longhaul.activities.contract import RunTool
 from longhaul.activities.examine_calls import Examination
 from longhaul.activities.mcp.servers import McpServers
-from longhaul.activities.middlewares.middleware import ToolUse
-from longhaul.activities.middlewares.runtime import as_current
-from longhaul.activities.middlewares.side_models import SideModels, with_taken
-from longhaul.activities.middlewares.wrapping import Wrapped, Wrapping
+from longhaul.activities.middlewares.middleware import ToolUse, as_current
+from longhaul.activities.middlewares.session_middlewares import SideModels, Wrapped, Wrapping, with_taken
 from longhaul.activities.models.side_model import SideModel
-from longhaul.activities.process.output_truncation import words_of
-from longhaul.activities.process.progress import told_to
+from longhaul.activities.process.program_output import told_to, words_of
 from longhaul.activities.process.threads import noting_threads
 from longhaul.activities.tool import GivenUp, NeedsDecision, NeedsInput, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.arguments import ArgumentsError
-from longhaul.activities.tools.as_recorded import tool_as_recorded
-from longhaul.activities.tools.marked_arguments import checked
-from longhaul.activities.tools.notes import attempt_noting
-from longhaul.activities.tools.registry import Toolbox
+from longhaul.activities.tools.registry import Toolbox, checked, tool_as_recorded
 from longhaul.activities.tools.sandbox_call import Boxes
 from longhaul.agent.entries import CallOutcome, CallUnsettled, InputAsked, ToolReturned
 from longhaul.agent.permission.call_facts import CallFacts
@@ -85,12 +77,12 @@ class Acting:
         if ask.effect is not Effect.ONCE:
             start = await self._ready(name, ask)
             return await self._told(name, ask, start)
-        if lost := await once_calls.lost_before(ask.run):
-            unknown = ToolOutput(once_calls.UNKNOWN_OUTCOME.format(lost))
+        if lost := await call_attempts.lost_before(ask.run):
+            unknown = ToolOutput(call_attempts.UNKNOWN_OUTCOME.format(lost))
             return await self._returned(name, ask, unknown, ToolResultState.UNKNOWN)
-        with once_calls.beginning():
+        with call_attempts.beginning():
             start = await self._ready(name, ask)
-        with once_calls.started():
+        with call_attempts.started():
             return await self._told(name, ask, start)
 
     async def read(self, name: str, ask: RunTool) -> CallOutcome:
@@ -244,10 +236,10 @@ class Acting:
         if interrupted:
             reason = "the reply was interrupted"
         else:
-            reason = str(why) if isinstance(why, Stalled) else once_calls.SHUT_DOWN
+            reason = str(why) if isinstance(why, Stalled) else call_attempts.SHUT_DOWN
         if not interrupted and ask.effect is not Effect.ONCE:
             raise ApplicationError(f"{name} was stopped: {reason}", type="Stopped") from None
-        told = once_calls.given_up_because(reason, runs_on) if runs_on else once_calls.stopped_because(reason)
+        told = call_attempts.given_up_because(reason, runs_on) if runs_on else call_attempts.stopped_because(reason)
         output = ToolOutput(told)
         return await self._returned(name, ask, output, ToolResultState.UNKNOWN, start=start, runs_on=bool(runs_on))
 

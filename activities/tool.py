@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from longhaul.activities.masking.masker import NO_SECRETS, Masker
+from longhaul.activities.masker import NO_SECRETS, Masker
 from longhaul.activities.models.side_model import SideModel
 from longhaul.activities.process.sandbox import Sandbox
 from longhaul.agent.entries import Finding
 from longhaul.agent.permission.call_facts import CallFacts, Confined
-from longhaul.agent.plain.errors import LonghaulError
+from longhaul.agent.plain.errors import BadSetup, LonghaulError
 from longhaul.agent.values.conversation.messages import DataBlock, ServerAsked, TextBlock
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.deadlines import Deadline
@@ -186,3 +186,7 @@ class Tool:
     def probes(self) -> bool:
         """Whether there is a look of its own."""
         return type(self).probe is not Tool.probe
+
+
+class ToolSetupError(BadSetup):
+    """The operator's mistake: a module that can't be loaded, a name that is wrong or taken."""

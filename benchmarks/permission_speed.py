@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.pages import with_section
-from longhaul.activities.rehearsal import Rehearsal
+from longhaul.activities.examine_calls import Rehearsal
 from longhaul.activities.tools.registry import Toolbox, default_tools
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
 from tests.activities.corpora.stage import Stage, build, corpus

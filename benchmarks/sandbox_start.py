@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.pages import p95, table, with_section
-from longhaul.activities.process.output_truncation import ClippedBytes
+from longhaul.activities.process.program_output import ClippedBytes
 from longhaul.activities.process.program_run import run_supervised
 from longhaul.activities.process.sandbox import Box, Boxed, boxed
 from longhaul.activities.process.sandbox_view import HOLDING

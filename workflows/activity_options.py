@@ -17,7 +17,8 @@ FIRST_RETRY = timedelta(seconds=0.2)
 
 LOST = ["TemporalTimeout:StartToClose", "TemporalTimeout:Heartbeat", "BlobsUnavailable"]
 """The server's names for a lost attempt, and ours for a result that could not be stored: final for a `once` call. After
-any other kind the next attempt sees that it was not NotHere, and begins nothing (`activities.attempt.once_calls`)."""
+any other kind the next attempt sees that it was not NotHere, and begins nothing
+(`activities.attempt.call_attempts`)."""
 
 GIVE_UP_AFTER = 30
 """Attempts. As NotHere they take about a minute (`activities.attempt.workspaces.not_here`): long enough for a worker to
@@ -58,12 +59,12 @@ def examine(calls: int, liveness: float, *, analyzed: bool = False) -> ActivityC
 
 
 def call_model(config: ModelConfig, liveness: float, summary: str, *, waits: bool = False) -> ActivityConfig:
-    """The pause before the next try comes with the failure: `activities.attempt.outages` makes it of these intervals
-    and of the provider's Retry-After.
+    """The pause before the next try comes with the failure: `activities.attempt.model_attempts` makes it of these
+    intervals and of the provider's Retry-After.
 
     `liveness`: as `Prepared` has it: with a dead worker's call its price is paid twice, but a person may be waiting.
     `waits`: no other model could take the call, so an outage is waited out. Then attempts are not counted here, but by
-    the activity, which tells an outage from what no waiting mends (`activities.attempt.outages`).
+    the activity, which tells an outage from what no waiting mends (`activities.attempt.model_attempts`).
     """
     if waits and config.outage_wait_seconds:
         longest = config.outage_wait_seconds + config.call_timeout_seconds

@@ -2,14 +2,29 @@
 
 Each is a request and a write on the server, and is billed: they come as seldom as a death must be noticed. That an
 activity was cancelled is learnt with a beat, so whoever hears of a cancellation pokes: then a beat comes at once.
+
+Word between workers that calls of a session were cancelled: who runs them asks the server at once.
+
+Without it they learn of it with their next heartbeat. The word may get lost, and nothing is done on it but to ask.
+
+A long call notes how far it has come with its heartbeats, and the attempt that goes on after it gets the notes.
+
+For tools that may run more than once. What is noted is not in the history; it lies on the server until the call has
+ended, with the worker's secrets masked.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from contextvars import copy_context
+import json
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar, copy_context
+from typing import Any
 
 from temporalio import activity
+
+from longhaul.activities.masker import Masker
+from longhaul.stores.streams.streams import Streams, StreamsUnavailable, key_of
 
 BEATS_PER_TIMEOUT = 2.5
 """So one may be lost."""
@@ -147,3 +162,128 @@ _watching = set[_Watch]()
 """Of the calls that run on this worker."""
 _listening = set[asyncio.Event]()
 """Of those who wait for a call."""
+
+
+AGAIN_SECONDS = 5.0
+"""Before an unreachable store is tried again."""
+READ_SECONDS = 5.0
+BRIEF_SECONDS = 0.05
+"""Before the store is looked at for calls that have begun: most calls of tools are over by then. No word is lost by it,
+for a reader begins with the first one that is there."""
+
+log = logging.getLogger(__name__)
+
+
+class Hints:
+    """Of the workers of one task queue, which share a store of live streams."""
+
+    def __init__(self, streams: Streams, namespace: str, task_queue: str) -> None:
+        self._streams = streams
+        self._key = key_of(namespace, f"hints/{task_queue}")
+        """No session's: theirs begin with `longhaul/`."""
+        self._loop = asyncio.get_running_loop()
+        self._telling = set[asyncio.Task[None]]()
+
+    def tell(self, workflow_id: str) -> None:
+        """That a workflow cancels activities. From the thread in which it runs; returns at once."""
+        self._loop.call_soon_threadsafe(self._tell, workflow_id)
+
+    def _tell(self, workflow_id: str) -> None:
+        poke(workflow_id)
+        task = self._loop.create_task(self._append(workflow_id))
+        self._telling.add(task)
+        task.add_done_callback(self._telling.discard)
+
+    async def _append(self, workflow_id: str) -> None:
+        try:
+            await self._streams.append(self._key, workflow_id.encode("utf-8", "replace") + b"\n")
+        except StreamsUnavailable as error:
+            log.info("other workers hear of an interrupt with their next heartbeat: %s", error)
+
+    @asynccontextmanager
+    async def heard(self) -> AsyncIterator[None]:
+        """Listen while the block runs, and look at the store only while a call runs here."""
+        hearing = asyncio.create_task(self._hear())
+        try:
+            yield
+        finally:
+            hearing.cancel()
+            await asyncio.wait((hearing, *self._telling))
+
+    async def _hear(self) -> None:
+        """Until it is cancelled. Whatever befalls the store: who gave up would hear of no interrupt before its next
+        heartbeat as long as the worker lives."""
+        while True:
+            await some_call()
+            await asyncio.sleep(BRIEF_SECONDS)
+            try:
+                await self._hear_while_a_call_runs()
+            except StreamsUnavailable:
+                await asyncio.sleep(AGAIN_SECONDS)
+            except Exception:
+                log.exception("the store that tells of interrupts could not be read; it is tried again")
+                await asyncio.sleep(AGAIN_SECONDS)
+
+    async def _hear_while_a_call_runs(self) -> None:
+        reader = self._streams.reader(self._key)
+        try:
+            while calls():
+                for line in await reader.read(READ_SECONDS, gently=True):
+                    poke(line.decode("utf-8", "replace"))
+        finally:
+            await reader.close()
+
+
+LONGEST_NOTE_CHARACTERS = 10_000
+
+
+class Notes:
+    """What one attempt has noted, as JSON text."""
+
+    def __init__(self, masker: Masker, before: str) -> None:
+        self._masker = masker
+        self._text = before
+
+    def note(self, value: Any) -> None:
+        text = json.dumps(value)
+        if len(text) > LONGEST_NOTE_CHARACTERS:
+            raise ValueError(f"a note of {len(text)} characters is too long; {LONGEST_NOTE_CHARACTERS} is the most")
+        self._text = self._masker.masked(text)
+
+    def noted(self) -> Any:
+        try:
+            return json.loads(self._text) if self._text else None
+        except ValueError:
+            return None  # masked in a way that is no JSON any more
+
+    def details(self) -> tuple[str, ...]:
+        """What each heartbeat carries: the server keeps that of the newest one alone."""
+        return (self._text,) if self._text else ()
+
+
+_running: ContextVar[Notes] = ContextVar("notes of the running call")
+
+
+def note(value: Any) -> None:
+    """Remember how far this call has come: any JSON value, in place of the one before. It leaves the worker with the
+    next heartbeat, within a second. ValueError for one that is too long, TypeError for what is no JSON."""
+    if notes := _running.get(None):
+        notes.note(value)
+
+
+def noted() -> Any:
+    """What was noted last, by this attempt or by the one before it that was cut short; None when there is nothing."""
+    notes = _running.get(None)
+    return notes.noted() if notes else None
+
+
+@contextmanager
+def attempt_noting(masker: Masker) -> Iterator[Notes]:
+    """Within the block, `note` and `noted` are about the running activity."""
+    details = activity.info().heartbeat_details
+    notes = Notes(masker, details[0] if details and isinstance(details[0], str) else "")
+    token = _running.set(notes)
+    try:
+        yield notes
+    finally:
+        _running.reset(token)

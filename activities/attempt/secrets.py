@@ -2,23 +2,30 @@
 
 Agents name secrets; values are known to workers alone. A tool gets those that its agent allows it, for one call: a
 command as environment variables, a function through `secret`.
+
+Arguments of calls without the values of secrets: what is recorded and shown has a mark where each stood.
+
+`[secret NAME]` stands for the value: within the strings of JSON, names included, however they were escaped.
+
+Looks for secrets in attachments. A text is shown with marks; of another file nothing can be cut out, so words stand
+in its place.
 """
 
+import base64
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NoReturn
 
-from longhaul.activities.attempt import secret_marks
-from longhaul.activities.attempt.attached_secrets import left_out, out_of_attachment
-from longhaul.activities.masking.masker import Masker, mark
-from longhaul.activities.masking.provider_extras import without_secret_extras, without_secrets
+from longhaul.activities.masker import Masker, mark, without_secret_extras, without_secrets
 from longhaul.activities.shell.environment_variables import dangerous_variable
 from longhaul.activities.tool import ToolError
 from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.values.conversation.messages import (
+    Base64Source,
     ContentBlock,
     DataBlock,
     HintBlock,
@@ -27,8 +34,130 @@ from longhaul.agent.values.conversation.messages import (
     ThinkingBlock,
     ToolCallBlock,
     ToolResultBlock,
+    URLSource,
     with_content,
 )
+
+_PIXELS = frozenset({"image", "audio", "video"})
+"""Nobody writes a secret so that it could be found in their bytes, and looking takes a second where they are many."""
+
+
+def out_of_attachment(block: DataBlock, masker: Masker) -> DataBlock | TextBlock:
+    """The same one when it holds no secret."""
+    source = block.source
+    if isinstance(source, URLSource):
+        return left_out(name) if (name := masker.found(source.url)) else _renamed(block, masker)
+    if source.media_type.partition("/")[0].strip().lower() in _PIXELS:
+        return _renamed(block, masker)
+    text = _text_in(source)
+    if text is None:
+        return left_out(name) if (name := masker.found(source.data)) else _renamed(block, masker)
+    shown = masker.masked(text)
+    if shown != text:
+        data = base64.b64encode(shown.encode()).decode()
+        block = block.model_copy(update={"source": source.model_copy(update={"data": data})})
+    return _renamed(block, masker)
+
+
+def left_out(name: str) -> TextBlock:
+    """Words for what holds the secret of this name."""
+    return TextBlock(text=f"[an attachment is left out: it holds {mark(name)}]")
+
+
+def _renamed(block: DataBlock, masker: Masker) -> DataBlock:
+    shown = masker.masked(block.name or "")
+    return block if shown == (block.name or "") else block.model_copy(update={"name": shown})
+
+
+def _text_in(source: Base64Source) -> str | None:
+    """None for a PDF, which would be spoilt by other words, and for what is no UTF-8."""
+    if source.media_type.partition(";")[0].strip().lower() == "application/pdf":
+        return None
+    try:
+        return base64.b64decode(source.data, validate=True).decode()
+    except ValueError:
+        return None
+
+
+SPELT_OTHERWISE = "a secret in another spelling: "
+"""What arguments begin with that are no JSON because of it: they are refused."""
+
+
+def marked(arguments: str, masker: Masker) -> str:
+    """The same with marks. No JSON any more where a value can't be cut out of a string: a number, broken JSON."""
+    if not masker.found(arguments):
+        return arguments
+    try:
+        text = _written(_with(_parsed(arguments), masker.masked))
+    except (ValueError, RecursionError):
+        text = arguments
+    return masker.masked(text)
+
+
+def kept(arguments: str, masker: Masker, values: Mapping[str, str]) -> str:
+    """The same, where nothing else is recorded: `filled` gives back what was meant, or it is no JSON and says why.
+
+    `values`: all that the masker knows.
+    """
+    text = marked(arguments, masker)
+    if text == arguments or _means_the_same(filled(text, values), filled(arguments, values)):
+        return text
+    return f"{SPELT_OTHERWISE}{text}"
+
+
+def filled(arguments: str, values: Mapping[str, str]) -> str:
+    """JSON with these values in the place of their marks; what is no JSON comes back as it is."""
+    marks = {mark(name): value for name, value in values.items()}
+    if not any(each in arguments for each in marks):
+        return arguments
+    pattern = re.compile("|".join(map(re.escape, marks)))
+    try:
+        return _written(_with(_parsed(arguments), lambda text: pattern.sub(lambda found: marks[found[0]], text)))
+    except (ValueError, RecursionError):
+        return arguments
+
+
+def _with(value: Any, change: Callable[[str], str]) -> Any:
+    match value:
+        case str():
+            return change(value)
+        case dict():
+            return _once([(change(name), _with(inner, change)) for name, inner in value.items()])
+        case list():
+            return [_with(inner, change) for inner in value]
+        case _:
+            return value
+
+
+def _parsed(arguments: str) -> Any:
+    return json.loads(arguments, object_pairs_hook=_once, parse_constant=_refused)
+
+
+def _written(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, which only an escape can spell
+        return json.dumps(value)
+    return text
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(plain := dict(pairs)) < len(pairs):
+        raise ValueError("a name stands twice")
+    return plain
+
+
+def _refused(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _means_the_same(one: str, other: str) -> bool:
+    try:
+        return bool(_parsed(one) == _parsed(other))
+    except (ValueError, RecursionError):
+        return False
+
 
 SHORTEST_CHARACTERS = 6
 LONGEST_CHARACTERS = 20_000
@@ -89,15 +218,15 @@ class WorkerSecrets:
 
     def marked(self, arguments: str) -> str:
         """Arguments of a call as they are recorded for those who read them; the same when they hold no secret."""
-        return secret_marks.marked(arguments, self.masker)
+        return marked(arguments, self.masker)
 
     def kept(self, arguments: str) -> str:
         """The same, where what runs is made of them with `filled`."""
-        return secret_marks.kept(arguments, self.masker, self._known)
+        return kept(arguments, self.masker, self._known)
 
     def filled(self, arguments: str, names: Iterable[str]) -> str:
         """The arguments that a tool gets which is given these secrets. Nobody is given the worker's own."""
-        return secret_marks.filled(arguments, {name: self._values[name] for name in names if name in self._values})
+        return filled(arguments, {name: self._values[name] for name in names if name in self._values})
 
     def out_of_result(self, result: ToolResultBlock) -> ToolResultBlock:
         """What a tool gave back, without secrets. Never raises: the call has run."""

@@ -1,4 +1,6 @@
-"""Workspaces: the directory that a session's tools work in, and proof that this worker sees the same one."""
+"""Workspaces: the directory that a session's tools work in, proof that this worker sees the same one, and its files
+kept before a call that may change any.
+"""
 
 import asyncio
 import hashlib
@@ -14,10 +16,14 @@ from pathlib import Path
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from longhaul.activities.contract import NOT_HERE, RecordedPlace
+from longhaul.activities.attempt import own_session
+from longhaul.activities.attempt.heartbeat import beating
+from longhaul.activities.contract import NOT_HERE, RecordedPlace, RunTool
 from longhaul.activities.models.failures.retry_errors import failed_for_good
 from longhaul.activities.tool import Place
+from longhaul.agent.entries import CallOutcome, ToolReturned
 from longhaul.agent.plain.text import nearest
+from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.workspace import FILES_NOW, Workspace
 from longhaul.stores.memories.memories import MemoryOwner
 from longhaul.stores.names import owner_name, read_regular, readable_folders, workdir_of
@@ -201,3 +207,18 @@ def _read(marker: Path) -> str | None:
         return found.decode("ascii").strip() if found else None
     except (OSError, UnicodeDecodeError):
         return None
+
+
+async def keep_files(workspaces: Workspaces, ask: RunTool) -> str:
+    """The snapshot; empty where none is wanted, or none could be made. A call that is tried again keeps its first."""
+    if not ask.place.snapshots or ask.effect is Effect.READ:
+        return ""
+    again = activity.info().attempt > 1
+    async with beating():
+        return await asyncio.to_thread(workspaces.snapshot, ask.place, own_session.key(), ask.call_id, again=again)
+
+
+def with_snapshot(outcome: CallOutcome, snapshot: str) -> CallOutcome:
+    if not snapshot or not isinstance(outcome, ToolReturned):
+        return outcome
+    return outcome.model_copy(update={"snapshot": snapshot})

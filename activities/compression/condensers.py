@@ -1,20 +1,149 @@
-"""The condensers that every worker has, and how a worker gets further ones."""
+"""Condensers: each gets a look at a context and a way to ask a model, and gives back the context that should be. An
+agent's are asked in order; the first answer that makes room is taken.
+"""
 
 import asyncio
 import json
-from collections.abc import Mapping
-from typing import Any, cast
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
 
-from longhaul.activities.compression.fitting import shortened
-from longhaul.activities.compression.prompts import PROMPT, SYSTEM, answer_form, template_of
-from longhaul.activities.compression.rendering import Piece, enclosed, harmless, pieces_of
-from longhaul.activities.compression.view import Condensation, Condenser, Question, View
+from temporalio.exceptions import ApplicationError
+
+from longhaul.activities.compression.summary_texts import (
+    PROMPT,
+    SYSTEM,
+    Piece,
+    answer_form,
+    enclosed,
+    harmless,
+    pieces_of,
+    readable_text,
+    shortened,
+    template_of,
+)
+from longhaul.activities.models.failures.retry_errors import failed_for_good
+from longhaul.activities.models.model import AnswerSchema
+from longhaul.activities.process.threads import is_cancelled_here
 from longhaul.agent.fold.context_state import MASK
 from longhaul.agent.plain.errors import BadSetup
+from longhaul.agent.plain.text import did_you_mean
 from longhaul.agent.plain.values import digest_of
-from longhaul.agent.values.conversation.messages import Msg, ToolResultBlock
+from longhaul.agent.values.conversation.messages import (
+    DATA_TOKENS,
+    FRAME_TOKENS,
+    DataBlock,
+    Msg,
+    ToolResultBlock,
+    Usage,
+)
+from longhaul.agent.values.spec.agent_spec import ContextConfig
 from longhaul.agent.values.spec.summary_template import fill, shown
 from longhaul.stores.loading import found_at, names_in
+
+Count = Callable[[str], int]
+"""Tokens of a text, for the model at hand."""
+CountFor = Callable[[str, str], int]
+"""Tokens of a text for the model of that full name, as `TokenCounter.count_text`. Called in threads too."""
+
+
+def no_complaint(fields: Mapping[str, Any]) -> str:
+    """The check of a question that takes every answer that fits its schema."""
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question to a model. `pieces` is the material, shortened where it does not fit the model's window."""
+
+    system: str
+    pieces: Sequence[Piece]
+    task: str
+    """Comes last, and is never shortened."""
+    answer: AnswerSchema | None = None
+    check: Callable[[Mapping[str, Any]], str] = no_complaint
+    """What is wrong with an answer that fits the schema; empty when nothing is. The model is told, once."""
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryAnswer:
+    fields: dict[str, Any]
+    """Empty where no form was asked for."""
+    text: str
+    model: str
+
+
+Ask = Callable[[Question], Awaitable[SummaryAnswer]]
+"""The session's model, then its fallback. What it costs is counted; what it raises is best let through."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The context to make shorter. Indexes count in `messages`."""
+
+    messages: tuple[Msg, ...]
+    """Without the old summary."""
+    old_summary: str
+    """Empty when there was none."""
+    keep_from: int
+    pinned: tuple[int, ...]
+    goal_tokens: int
+    """What everything before `keep_from`, `pinned` left out, should come down to, the summary included."""
+    system_prompt: str
+    context_config: ContextConfig
+    instructions: str
+    must_mention: tuple[str, ...]
+    count: Count
+    ask: Ask
+
+    def droppable(self) -> tuple[int, ...]:
+        """The indexes of the messages that may go."""
+        return tuple(index for index in range(self.keep_from) if index not in set(self.pinned))
+
+    def tokens(self, messages: Sequence[Msg], summary: str = "") -> int:
+        """Of these messages and a summary together."""
+        frame = FRAME_TOKENS if summary else 0
+        return sum(message_tokens(message, self.count) for message in messages) + frame + self.count(summary)
+
+
+@dataclass(frozen=True, slots=True)
+class Condensation:
+    """What stays: `messages[i] for i in pinned`, then `messages[keep_from:]`, the results of `masked` left out."""
+
+    keep_from: int
+    pinned: tuple[int, ...] = ()
+    masked: tuple[int, ...] = ()
+    summary: str | None = None
+    """The whole new summary; None = the old one stays."""
+    fields: dict[str, Any] = field(default_factory=dict)
+    model: str = ""
+    prompt_digest: str = ""
+    usage: Usage | None = None
+    """Of model calls that were not made by `View.ask`."""
+
+
+class Condenser(Protocol):
+    """Raises nothing of its own: what it can't do is None, and the next one in the chain is asked."""
+
+    async def condense(self, view: View) -> Condensation | None: ...
+
+
+def by_bytes(text: str, model: str = "") -> int:
+    """Tokens, guessed for whatever model: a third of the bytes."""
+    return -(-len(text.encode("utf-8", "replace")) // 3)
+
+
+def message_tokens(message: Msg, count: Count) -> int:
+    data = sum(isinstance(block, DataBlock) for block in message.content)
+    data += sum(
+        isinstance(part, DataBlock)
+        for result in message.get_tool_results()
+        if not isinstance(result.output, str)
+        for part in result.output
+    )
+    return FRAME_TOKENS + data * DATA_TOKENS + count(readable_text(message))
+
 
 ANSWER_LIMIT_BYTES = 400_000
 """The summary crosses the history as text and as fields, beside everything else of its entry."""
@@ -152,3 +281,99 @@ def _enough_to_mask(view: View) -> tuple[int, ...]:
             places.append(index)
         size += min(before, after)
     return tuple(places) if size <= view.goal_tokens else ()
+
+
+log = logging.getLogger(__name__)
+
+
+async def run_chain(view: View, names: Sequence[str], condensers: Mapping[str, Condenser]) -> tuple[str, Condensation]:
+    """The name and the answer of the first that can. One that fails for good is passed over.
+
+    Raises ApplicationError: retryable as it comes, else ModelFailed with what went wrong first.
+    """
+    failures: list[ApplicationError] = []
+    for name in names:
+        try:
+            made = await _asked(view, name, condensers)
+        except ApplicationError as error:
+            if not error.non_retryable:
+                raise
+            log.warning("condenser %s: %s", name, error.message)
+            failures.append(error)
+        else:
+            if made is not None:
+                return name, made
+    if failures:
+        raise failures[0]
+    raise failed_for_good(
+        "context_overflow",
+        f"Nothing made enough room in the context: {', '.join(names)} found nothing more to leave out.",
+    )
+
+
+async def _asked(view: View, name: str, condensers: Mapping[str, Condenser]) -> Condensation | None:
+    condenser = condensers.get(name)
+    if condenser is None:
+        hint = did_you_mean(name, condensers, "it has")
+        raise failed_for_good("setup", f"No condenser is named {name!r} on this worker; {hint}")
+    try:
+        made = await condenser.condense(view)
+    except ApplicationError:
+        raise
+    except BaseException as error:  # A condenser may be anybody's; the next one in the chain may still do.
+        if is_cancelled_here(error):
+            raise
+        log.exception("condenser %s failed", name)
+        raise failed_for_good("internal", f"The condenser {name!r} failed ({type(error).__name__}).") from None
+    if made is None:
+        return None
+    if complaint := _wrong_indexes(view, made) or _parted(view, made):
+        raise failed_for_good("internal", f"The condenser {name!r} {complaint}.")
+    # In a thread: counting takes longer than heartbeats can wait.
+    freed = await asyncio.to_thread(_freed_tokens, view, made)
+    if freed <= 0:
+        log.warning("condenser %s made no room", name)
+    return made if freed > 0 else None
+
+
+def _wrong_indexes(view: View, made: Condensation) -> str:
+    """What is wrong with a condensation of somebody's own; the record would not take it."""
+    if not 0 <= made.keep_from <= len(view.messages):
+        return f"keeps from {made.keep_from} on, of {len(view.messages)} messages"
+    if list(made.pinned) != sorted({index for index in made.pinned if 0 <= index < made.keep_from}):
+        return f"pins {made.pinned}: they have to be in order, each once, and before {made.keep_from}"
+    if not set(made.masked) <= {*made.pinned, *range(made.keep_from, len(view.messages))}:
+        return "masks messages that it does not keep"
+    return ""
+
+
+def _parted(view: View, made: Condensation) -> str:
+    """A call that lost its result, or a result its call; the cut that was given has neither."""
+    if (made.keep_from, made.pinned) == (view.keep_from, view.pinned):
+        return ""
+    kept = set(made.pinned) | set(range(made.keep_from, len(view.messages)))
+    for calls, results in _pairs(view.messages):
+        if len({place in kept for place in (*calls, *results)}) > 1:
+            return f"parts the call in message {calls[0]} from its result"
+    return ""
+
+
+def _pairs(messages: Sequence[Msg]) -> list[tuple[list[int], list[int]]]:
+    """For each call with a result, where both stand."""
+    calls: dict[str, list[int]] = {}
+    results: dict[str, list[int]] = {}
+    for index, message in enumerate(messages):
+        for call in message.get_tool_calls():
+            calls.setdefault(call.id, []).append(index)
+        for result in message.get_tool_results():
+            results.setdefault(result.id, []).append(index)
+    return [(places, results[call_id]) for call_id, places in calls.items() if call_id in results]
+
+
+def _freed_tokens(view: View, made: Condensation) -> int:
+    gone = [view.messages[index] for index in range(made.keep_from) if index not in set(made.pinned)]
+    hidden = [view.messages[index] for index in made.masked]
+    freed = view.tokens(gone) + view.tokens(hidden) - view.tokens([masked(message) for message in hidden])
+    if made.summary is not None:
+        freed += view.tokens((), view.old_summary) - view.tokens((), made.summary)
+    return freed

@@ -15,13 +15,13 @@ from pydantic_core import SchemaError as PatternError
 from referencing.exceptions import Unresolvable
 from temporalio.exceptions import ApplicationError
 
-from longhaul.activities.compression.fitting import answer_room, fitted
-from longhaul.activities.compression.view import Count, CountFor, Question, SummaryAnswer
+from longhaul.activities.compression.condensers import Count, CountFor, Question, SummaryAnswer
+from longhaul.activities.compression.summary_texts import answer_room, fitted
 from longhaul.activities.models.failures.failure_classification import judge
 from longhaul.activities.models.failures.retry_errors import as_verdict, failed_for_good
 from longhaul.activities.models.model import AnswerSchema, ModelReply, ModelRequest
-from longhaul.activities.models.requests.structured_output import BadAnswer, answer_of
-from longhaul.activities.tools.bounded_schema import BoundedSchema, TooManySteps
+from longhaul.activities.models.requests.answer_form import BadAnswer, answer_of
+from longhaul.activities.tools.arguments import BoundedSchema, TooManySteps
 from longhaul.agent.values.conversation.messages import TextBlock, Usage, UserMsg
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 

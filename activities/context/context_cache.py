@@ -1,17 +1,20 @@
-"""Contexts by content: what this process still has of a session's messages, and how it gets the rest.
+"""The contexts that this process keeps, by content: messages, system prompts and tool schemas, and how it gets the
+rest.
 
-Nothing here is needed for correctness. A session's messages are kept in order with the digest of the chain up
-to each; an address (`prefix digest + tail`) that does not fit is filled up from the session itself.
+Nothing here is needed for correctness. A session's messages are kept in order with the digest of the chain up to
+each; an address (`prefix digest + tail`) that does not fit is filled up from the session itself. Prompts and
+schemas cross the history once, not with every model call.
 """
 
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from longhaul.activities.contract import ContextAddress, Inline, Ref, TranscriptPage
-from longhaul.agent.plain.values import chain_digest
+from longhaul.activities.contract import ContextAddress, Inline, Ref, SpecTexts, TranscriptPage
+from longhaul.agent.plain.values import chain_digest, digest_of
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, Msg, message_digest, parts_of
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 
 log = logging.getLogger(__name__)
 
@@ -201,3 +204,40 @@ def size_of(message: Msg) -> int:
 
 def _data_size(block: DataBlock) -> int:
     return len(block.source.data if isinstance(block.source, Base64Source) else block.source.url)
+
+
+KEPT = 200
+
+
+def prompt_digest(system_prompt: str) -> str:
+    return digest_of(system_prompt)
+
+
+def spec_digest(prompt: str, tools: Sequence[ToolDescriptor]) -> str:
+    """Of both together, from the digest of the prompt: so whoever has only that can tell which of the two is new."""
+    return digest_of({"prompt": prompt, "tools": [tool.model_dump(mode="json") for tool in tools]})
+
+
+class Specs:
+    """The texts that this process has seen."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, SpecTexts] = OrderedDict()
+
+    def keep(self, system_prompt: str, tools: Sequence[ToolDescriptor]) -> str:
+        """Remember them; the digest is what the session records."""
+        digest = spec_digest(prompt_digest(system_prompt), tools)
+        self._put(SpecTexts(spec_digest=digest, system_prompt=system_prompt, tools=tuple(tools)))
+        return digest
+
+    async def get(self, digest: str, pull: Callable[[], Awaitable[SpecTexts]]) -> SpecTexts:
+        """The texts of `digest`, from the session itself when this process has not seen them."""
+        known = self._known.get(digest) or await pull()
+        self._put(known)
+        return known
+
+    def _put(self, spec: SpecTexts) -> None:
+        self._known[spec.spec_digest] = spec
+        self._known.move_to_end(spec.spec_digest)
+        while len(self._known) > KEPT:
+            self._known.popitem(last=False)

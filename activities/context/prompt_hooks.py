@@ -10,9 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from longhaul.activities.models.failures.errors import SetupError
-from longhaul.activities.process.cancelled_here import is_cancelled_here
-from longhaul.activities.process.threads import in_own_thread
+from longhaul.activities.models.failures.status_table import SetupError
+from longhaul.activities.process.threads import in_own_thread, is_cancelled_here
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.stores.loading import found_at, names_in
 

@@ -11,8 +11,7 @@ from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.contract import PrepareReply
-from longhaul.activities.tools.skills.skill_files import find_project_files, find_skills, skill_folders
-from longhaul.activities.tools.skills.skill_loaders import SkillLoaders
+from longhaul.activities.tools.skills import SkillLoaders, find_project_files, find_skills, skill_folders
 from longhaul.agent.plain.text import nearest
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.conversation.prompt import (

@@ -2,7 +2,7 @@
 
 It runs on workers, one step at a time, and never in a session's workflow: what a step asks for is recorded, and the
 next step begins the reply anew and is given what was recorded. So a kind asks its session for all that it needs of the
-world, and does the same each time; `activities.kinds.rules` looks at its module.
+world, and does the same each time; `activities.kinds.kind_registry` looks at its module.
 """
 
 from collections.abc import Callable, Generator, Mapping

@@ -13,8 +13,8 @@ from typing import Any
 from longhaul.activities.contract import CallModel, KindStep
 from longhaul.activities.kinds import next_step
 from longhaul.activities.kinds.kind import Asked, CallResult, KindSession, KindWords, Thought
+from longhaul.activities.kinds.kind_registry import Kinds
 from longhaul.activities.kinds.next_step import ANSWERED, Done, KindAnswer, KindFailed, digest, next_of, parting, told
-from longhaul.activities.kinds.registry import Kinds
 from longhaul.activities.models.failures.retry_errors import failed_for_good
 from longhaul.activities.models.model import ModelReply
 from longhaul.activities.process.threads import in_own_thread

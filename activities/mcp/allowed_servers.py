@@ -16,8 +16,8 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from longhaul.activities.attempt.secrets import WorkerSecrets
-from longhaul.activities.mcp.failures import NotOffered
-from longhaul.activities.models.key_places import NO_KEY, BadKeyPlaces, KeyPlace, is_among, read_key_places
+from longhaul.activities.models.profiles import NO_KEY, BadKeyPlaces, KeyPlace, is_among, read_key_places
+from longhaul.activities.process.program_output import words_of
 from longhaul.activities.process.sandbox import Box
 from longhaul.activities.shell.environment_variables import dangerous_variable
 from longhaul.agent.plain.errors import BadSetup, what_is_wrong
@@ -25,6 +25,38 @@ from longhaul.agent.plain.text import did_you_mean
 from longhaul.agent.plain.values import Many, sparse
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.mcp import HttpMCPConfig, MCPClient, MCPConfig, StdioMCPConfig, secrets_in
+
+
+class NotOffered(Exception):
+    """What an agent names is not for agents of this worker."""
+
+
+class ServerFailure(Exception):
+    """A server did not do what it was asked for."""
+
+
+class ServerAway(ServerFailure):
+    """It can't be reached, or does not speak as it should; nothing was asked of it."""
+
+
+class ServerBusy(ServerFailure):
+    """It has not begun with the request, and may take it later."""
+
+
+class ServerLost(ServerFailure):
+    """The connection was lost, or gave no answer, after a request had been sent."""
+
+
+class AnswerTooLong(ServerFailure):
+    """It has answered, with what can't be read."""
+
+
+def in_words(error: BaseException) -> str:
+    """Of a group of errors the first, in words."""
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    return words_of(error, 500)
+
 
 SETTING = "LONGHAUL_MCP"
 LIST = "LONGHAUL_MCP_ALLOW"

@@ -15,7 +15,7 @@ from mcp.client.streamable_http import MCP_SESSION_ID
 from mcp.shared.exceptions import MCPError
 from pydantic_core import from_json
 
-from longhaul.activities.models.key_places import is_within
+from longhaul.activities.models.profiles import is_within
 
 Said = Literal["its answer", "its refusal", "no session", "not now", "unreachable", "nobody knows"]
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from longhaul.activities.attempt.secrets import WorkerSecrets
-from longhaul.activities.mcp.allowed_servers import Server, open_servers
-from longhaul.activities.mcp.failures import NotOffered
+from longhaul.activities.mcp.allowed_servers import NotOffered, Server, open_servers
 from longhaul.activities.mcp.servers import McpServers, log
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.agent.values.spec.mcp import HttpMCPConfig, MCPClient

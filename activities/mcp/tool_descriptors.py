@@ -14,7 +14,7 @@ import mcp_types as types
 from jsonschema.exceptions import SchemaError
 
 from longhaul.activities.mcp.allowed_servers import Server
-from longhaul.activities.tools.schema_check import check_schema
+from longhaul.activities.tools.arguments import check_schema
 from longhaul.agent.plain.text import LONGEST_NAME as SHOWN_CHARS
 from longhaul.agent.plain.text import did_you_mean, harmless, nearest, visible
 from longhaul.agent.values.conversation.tools import Effect

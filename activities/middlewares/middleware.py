@@ -2,17 +2,103 @@
 
 Each method gets what is about to happen, the context of the call, and `call_next`, which does it; what the method
 returns takes the place of the answer. What comes of it is recorded, so that replays run none of it again.
+
+RuntimeContext: what middlewares and tools know of the call that they work for, and what they hand to each other.
+
+One is made for each attempt of an activity. What came with the request is given to every attempt, also on another
+worker; what was put in during an attempt is gone with it, and nothing of it is part of the session's state.
+
+Functions of one's own before and after what agents do on a worker: a middleware that asks hooks by their names.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, overload
 
-from longhaul.activities.middlewares.runtime import RuntimeContext
+from longhaul.activities.attempt import own_session
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.activities.tool import ToolOutput
+from longhaul.agent.fold.agent_state import AgentState
 from longhaul.agent.plain.errors import LonghaulError
+from longhaul.agent.plain.hooks import Hook, Hooks
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.conversation.tools import Effect
+
+T = TypeVar("T")
+
+
+@dataclass
+class RuntimeContext:
+    """`get` and `put` take names or types: `put("trace", 7)`, `get("trace")`; `put(basket)`, `get(Basket)`."""
+
+    agent: str
+    user_id: str | None
+    session_id: str
+    attempt: int
+    """Of this activity, from 1."""
+    reply_id: str = ""
+    request_id: str = ""
+    call_id: str = ""
+    """Of the tool call; empty around a model call."""
+    model: str = ""
+    call_number: int = 0
+    """Model calls that the session made before this one."""
+    given: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """As it came with the request. Found by `get` too, where nothing else was put under the name."""
+    _named: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    _typed: dict[type[Any], Any] = field(default_factory=dict[type[Any], Any], repr=False)
+
+    @overload
+    def get(self, key: str, default: Any = None) -> Any: ...
+    @overload
+    def get(self, key: type[T], default: T | None = None) -> T | None: ...
+    def get(self, key: Any, default: Any = None) -> Any:
+        """What was put under the name; or of the type, or else of the most special one that is one."""
+        if isinstance(key, str):
+            return self._named[key] if key in self._named else deepcopy(self.given.get(key, default))
+        if key in self._typed:
+            return self._typed[key]
+        fitting = [kind for kind in self._typed if issubclass(kind, key)]
+        return self._typed[max(fitting, key=lambda kind: len(kind.__mro__))] if fitting else default
+
+    def put(self, *what: Any) -> None:
+        """`put(name, value)`, or `put(value)` under its type. For the rest of this attempt."""
+        match what:
+            case (str(name), value):
+                self._named[name] = value
+            case (value,):
+                self._typed[type(value)] = value
+            case _:
+                raise TypeError("put takes a name and a value, or a value alone, which is found by its type")
+
+    async def state(self) -> AgentState:
+        """The session's state as it is now, without its messages. Asks the session: not for each token."""
+        found: dict[str, Any] = await own_session.handle().query("state")
+        return AgentState.model_validate(found)
+
+
+_current: ContextVar[RuntimeContext | None] = ContextVar("longhaul_runtime_context", default=None)
+
+
+def runtime_context() -> RuntimeContext:
+    """Of the call that is being made: for functions under `@tool`, sync or async. RuntimeError outside of one."""
+    context = _current.get()
+    if context is None:
+        raise RuntimeError("runtime_context() is for tools and middlewares while a session calls them")
+    return context
+
+
+@contextmanager
+def as_current(context: RuntimeContext) -> Iterator[None]:
+    token = _current.set(context)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
 
 AskModel = Callable[[ModelRequest], Awaitable[ModelReply]]
 
@@ -89,3 +175,72 @@ class Middleware:
 def defines(middleware: Middleware, method: str) -> bool:
     """Whether it has that method of its own, and something to do in it."""
     return getattr(type(middleware), method) is not getattr(Middleware, method) and method not in middleware.idle
+
+
+POINTS = ("reply", "reasoning", "acting", "model_call", "system_prompt")
+"""`observe` and `print` are what clients do: `starter.Session.hooks`."""
+
+
+class HookedMiddleware(Middleware):
+    """`hooks = HookedMiddleware("shop")`, `hooks.register("pre_acting", "audit", note)`, and
+    `LONGHAUL_MIDDLEWARES=shop.hooks:hooks` on the workers. The first argument of a hook is the RuntimeContext.
+
+    Register before the worker takes work. What `pre_reply` gives back is told to the model behind the request;
+    `pre_acting` may raise Stopped; other arguments that it gives back are judged anew. There is no `post_reply` here: a
+    reply may end on another worker, or after days.
+    """
+
+    def __init__(self, name: str = "hooks") -> None:
+        self.name = name
+        self._hooks = Hooks(POINTS)
+        self._note()
+
+    def register(self, kind: str, name: str, hook: Hook) -> None:
+        """The same name again replaces what was there. Raises UnknownHook."""
+        if kind == "post_reply":
+            raise ValueError("post_reply: a reply may end anywhere; register it with a client, at Session.hooks")
+        self._hooks.register(kind, name, hook)
+        self._note()
+
+    def remove(self, kind: str, name: str) -> None:
+        """Raises UnknownHook."""
+        self._hooks.remove(kind, name)
+        self._note()
+
+    def clear(self, kind: str | None = None) -> None:
+        self._hooks.clear(kind)
+        self._note()
+
+    def names(self, kind: str) -> tuple[str, ...]:
+        return self._hooks.names(kind)
+
+    def _note(self) -> None:
+        """Answers that somebody may change are heard when they are whole."""
+        self.changes_answers = any(self._hooks.names(kind) for kind in ("post_reasoning", "post_model_call"))
+        self.idle = frozenset(f"on_{point}" for point in POINTS if not self._hooks.stand_at(point))
+
+    async def on_reply(self, request: str, context: RuntimeContext) -> Sequence[str | Msg]:
+        told = await self._hooks.before("reply", context, request)
+        if told is request:
+            return ()
+        return [told] if isinstance(told, str | Msg) else list(told)
+
+    async def on_system_prompt(self, system_prompt: str, context: RuntimeContext) -> str:
+        given = await self._hooks.before("system_prompt", context, system_prompt)
+        text: str = await self._hooks.after("system_prompt", context, given, given)
+        return text
+
+    async def on_reasoning(self, request: ModelRequest, context: RuntimeContext, call_next: AskModel) -> ModelReply:
+        given = await self._hooks.before("reasoning", context, request)
+        reply: ModelReply = await self._hooks.after("reasoning", context, given, await call_next(given))
+        return reply
+
+    async def on_model_call(self, request: ModelRequest, context: RuntimeContext, call_next: AskModel) -> ModelReply:
+        given = await self._hooks.before("model_call", context, request)
+        reply: ModelReply = await self._hooks.after("model_call", context, given, await call_next(given))
+        return reply
+
+    async def on_acting(self, use: ToolUse, context: RuntimeContext, call_next: RunTool) -> ToolOutput:
+        given = await self._hooks.before("acting", context, use)
+        output: ToolOutput = await self._hooks.after("acting", context, given, await call_next(given))
+        return output

@@ -10,9 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from longhaul.activities.models.apis.ambient import ANTHROPIC, OPENAI, left_out
-from longhaul.activities.models.apis.vendors import Hosted, is_there
-from longhaul.activities.models.failures.errors import SetupError
+from longhaul.activities.models.apis.vendors import ANTHROPIC, OPENAI, Hosted, is_there, left_out
+from longhaul.activities.models.failures.status_table import SetupError
 from longhaul.activities.models.model import Model
 from longhaul.agent.values.spec.known_names import CLOUDS
 from longhaul.agent.values.spec.profiles import ModelProfile

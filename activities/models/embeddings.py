@@ -7,11 +7,11 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from longhaul.activities.models.apis.ambient import OPENAI, left_out
-from longhaul.activities.models.failures.errors import SetupError
-from longhaul.activities.models.model_names import Called
+from longhaul.activities.models.apis.vendors import OPENAI, left_out
+from longhaul.activities.models.failures.status_table import SetupError
+from longhaul.activities.models.model import scrub_json
+from longhaul.activities.models.model_limits import Called
 from longhaul.activities.models.providers import Providers
-from longhaul.activities.models.requests.text import scrub_json
 from longhaul.agent.plain.errors import MissingExtra
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.stores.memories.vectors import Meaning, NoVectors, Retrieval, packed

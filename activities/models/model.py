@@ -1,15 +1,94 @@
-"""A model takes one request and gives one reply, with pieces on the way."""
+"""A model takes one request and gives one reply, with pieces on the way.
 
-from collections.abc import Callable, Sequence
+The table of stop reasons has every word that a provider, or a server that speaks like one, is known to use. Servers
+pass each other's words on, so there is one table for all. What an API can't express is said once in a session.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import is_
 from typing import Any, Literal, Protocol
 
-from longhaul.activities.models.replies.stop_reason_table import stop_of
 from longhaul.agent.values.conversation.messages import Msg, StopReason, TextBlock, ThinkingBlock, ToolCallBlock, Usage
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.profiles import ModelProfile
+
+
+def scrub(text: str) -> str:
+    """`text` with surrogate pairs joined and each lone surrogate replaced by U+FFFD; all else is kept, also NUL."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def scrub_json(value: Any) -> Any:
+    """`value` (JSON: dicts, lists, scalars) with every string and key scrubbed."""
+    if isinstance(value, str):
+        return scrub(value)
+    if isinstance(value, dict):
+        return {scrub(str(key)): scrub_json(child) for key, child in value.items()}
+    if isinstance(value, list | tuple):
+        return [scrub_json(child) for child in value]
+    return value
+
+
+REFUSAL = "refusal"
+"""Our word for an answer that OpenAI's APIs mark as one by its parts."""
+
+_WORDS: Mapping[StopReason, str] = {
+    StopReason.END: "end_turn stop_sequence tool_use stop tool_calls function_call completed"
+    " eos eos_token stop_token complete tool_call end_of_turn finished",
+    StopReason.LENGTH: "max_tokens length max_output_tokens max_length token_limit error_limit continuation",
+    # Stopped in the midst for no limit of ours, or with a call that the server itself could not read: asked again, the
+    # model may do better.
+    StopReason.PAUSED: "pause_turn compaction steered max_messages incomplete malformed_function_call"
+    " unexpected_tool_call too_many_tool_calls malformed_model_output malformed_tool_use malformed_response"
+    " missing_thought_signature repetition",
+    StopReason.WINDOW: "model_context_window_exceeded model_length context_length_exceeded",
+    StopReason.REFUSED: REFUSAL,
+    StopReason.FILTERED: "content_filter content_filtered guardrail_intervened safety recitation language blocklist"
+    " prohibited_content spii image_safety image_recitation image_prohibited_content sensitive error_toxic"
+    " content_policy_violation",
+    StopReason.UNKNOWN: "other image_other no_image finish_reason_unspecified",
+}
+
+_STOPS: Mapping[str, StopReason] = {word: stop for stop, words in _WORDS.items() for word in words.split()}
+
+_FAILED_WORDS = (
+    "error abort aborted network_error insufficient_system_resource failed cancelled queued in_progress server_error"
+    " timeout user_cancel"
+)
+_FAILED = frozenset(_FAILED_WORDS.split())
+_NOTHING = frozenset({"", "null", "none"})
+
+
+def stop_of(stop_reason: str) -> StopReason:
+    """What a provider's word comes to. Case does not count; of `filter: WORD`, as Gemini has it, the last word does."""
+    word = _plain(stop_reason)
+    return StopReason.END if word in _NOTHING else _STOPS.get(word, StopReason.UNKNOWN)
+
+
+def has_failed(stop_reason: str) -> bool:
+    """Whether the word says that the server itself failed in the midst: worth another attempt."""
+    return _plain(stop_reason) in _FAILED
+
+
+def tells_nothing(stop_reason: str) -> bool:
+    """Whether the stream has not told how it ended: some servers write so in every piece but the last."""
+    return _plain(stop_reason) in _NOTHING
+
+
+def is_known(stop_reason: str) -> bool:
+    """Whether the word stands in a table here."""
+    return _plain(stop_reason) in {*_STOPS, *_FAILED, *_NOTHING}
+
+
+def _plain(stop_reason: str) -> str:
+    return stop_reason.rpartition(":")[2].strip().lower().replace("-", "_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +118,7 @@ class ModelRequest:
     """How many model calls the session has made before this one; the scripted model answers with that line."""
     attempt: int = 1
     answer: AnswerSchema | None = None
-    """Asked for instead of a free reply; `activities.models.requests.structured_output.answer_of` reads it."""
+    """Asked for instead of a free reply; `activities.models.requests.answer_form.answer_of` reads it."""
     no_calls: bool = False
     """The tools stand in the request, for the provider's cache of the prompt, and none may be called."""
     must_call: str = ""
@@ -94,3 +173,29 @@ class Model(Protocol):
     async def call(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply: ...
 
     async def close(self) -> None: ...
+
+
+log = logging.getLogger(__name__)
+
+MOST_NOTES = 20
+"""Of one reply, that are recorded."""
+SESSIONS_KEPT = 1_000
+"""Of one that was forgotten it is said again."""
+
+
+class SaidOnce:
+    """What this worker has said, by session."""
+
+    def __init__(self) -> None:
+        self._said: dict[str, set[tuple[str, str]]] = {}
+
+    def tell(self, session: str, model: str, reply: ModelReply) -> None:
+        """Log those notes of the reply that are new in this session, for whoever looks after the worker."""
+        said = self._said.pop(session, set[tuple[str, str]]())
+        self._said[session] = said
+        for note in reply.notes:
+            if (model, note) not in said:
+                said.add((model, note))
+                log.warning("%s in session %s: %s", model, session, note)
+        if len(self._said) > SESSIONS_KEPT:
+            del self._said[next(iter(self._said))]

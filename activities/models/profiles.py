@@ -1,22 +1,95 @@
-"""Reads the profiles of models that a worker's operator has written, and puts what a profile says into requests."""
+"""Reads the profiles of models that a worker's operator has written, and puts what a profile says into requests.
+
+Decides which of the worker's keys may go to which address. Whoever starts a session names both, and must not choose
+the pair: it is in the operator's list, or the provider's own.
+"""
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter, ValidationError
 
-from longhaul.activities.models.key_places import NO_KEY, KeyPlace
-from longhaul.activities.models.model import ModelRequest
-from longhaul.activities.models.requests.openai_parts import is_reasoning_model
-from longhaul.activities.models.requests.text import scrub_json
+from longhaul.activities.models.model import ModelRequest, scrub_json
+from longhaul.activities.models.requests.model_parameters import is_reasoning_model
 from longhaul.agent.plain.errors import BadSetup, what_is_wrong
 from longhaul.agent.plain.text import LONGEST_NAME, did_you_mean
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.known_names import EXAMPLES
-from longhaul.agent.values.spec.profiles import Api, ModelProfile, check_names
+from longhaul.agent.values.spec.profiles import IDENTITY, Api, ModelProfile, check_names
 
-SETTING = "LONGHAUL_MODELS"
+KEYS_SETTING = "LONGHAUL_MODEL_KEYS"
+NO_KEY = "none"
+"""Stands for a key in the list, and is what a server of one's own is sent: SDKs insist on something."""
+NO_VARIABLES = (NO_KEY, IDENTITY)
+"""What may stand in the place of a variable's name."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PORTS = {"https": 443, "http": 80}
+
+
+class BadKeyPlaces(BadSetup):
+    """The operator's list can't be read; the sentence says which part, and what to write."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPlace:
+    key_env: str
+    """Name of the worker's variable, `none` or `identity`."""
+    base_url: str
+
+    def covers(self, key_env: str, base_url: str) -> bool:
+        """Whether that key may go to that address: this one, or one below it on the same server."""
+        return key_env == self.key_env and is_within(base_url, self.base_url)
+
+
+def read_key_places(setting: str) -> tuple[KeyPlace, ...]:
+    """From `TEAM_KEY=https://models.example/v1, none=http://127.0.0.1:8000/v1`. Raises BadKeyPlaces."""
+    return tuple(_places(setting))
+
+
+def _places(setting: str) -> Iterator[KeyPlace]:
+    for part in filter(None, (part.strip() for part in setting.split(","))):
+        name, _, address = (half.strip() for half in part.partition("="))
+        if not _NAME.fullmatch(name) or _server(address) is None:
+            raise BadKeyPlaces(
+                f"{KEYS_SETTING}: {part!r} is no pair of a variable and an address; write NAME=https://HOST/PATH, or "
+                f"{NO_KEY}=http://HOST:PORT/PATH for a server that wants no key"
+            )
+        yield KeyPlace(name, address)
+
+
+def is_within(address: str, place: str) -> bool:
+    """Whether an address is that place or lies below it: same scheme, host and port, and a path that begins alike."""
+    server = _server(address)
+    if server is None or server != _server(place):
+        return False
+    path, root = (urlsplit(url).path.rstrip("/") for url in (address, place))
+    return path == root or path.startswith(f"{root}/")
+
+
+def is_among(key_env: str, base_url: str, places: Sequence[KeyPlace]) -> bool:
+    return any(place.covers(key_env, base_url) for place in places)
+
+
+def _server(address: str) -> tuple[str, str, int] | None:
+    """Scheme, host and port; None for what is no plain address: names, queries and dots could lead elsewhere."""
+    if not address.isascii() or not address.isprintable() or re.search(r"[\s\\@?#%]|/\.{1,2}(/|$)", address):
+        return None
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in _PORTS or not parts.hostname:
+        return None
+    return parts.scheme, parts.hostname, port or _PORTS[parts.scheme]
+
+
+PROFILES_SETTING = "LONGHAUL_MODELS"
 BETA = "anthropic-beta"
 _LIST = TypeAdapter(dict[str, ModelProfile])
 
@@ -41,9 +114,11 @@ def read_profiles(given: Mapping[str, Any] | str) -> dict[str, ModelProfile]:
         profiles = _LIST.validate_python(tables)
         check_names(profiles)
     except ValidationError as error:
-        raise BadProfiles(f"{SETTING}: models.{what_is_wrong(error)}") from None
+        raise BadProfiles(f"{PROFILES_SETTING}: models.{what_is_wrong(error)}") from None
     except (ValueError, RecursionError) as error:
-        raise BadProfiles(f"{SETTING}: {error}; write [models.NAME] into longhaul.toml, or the same as JSON") from None
+        raise BadProfiles(
+            f"{PROFILES_SETTING}: {error}; write [models.NAME] into longhaul.toml, or the same as JSON"
+        ) from None
     return profiles
 
 
@@ -60,7 +135,7 @@ def no_profile(name: str, known: Iterable[str]) -> str:
     """The sentence about a name that stands for nothing here, without its full stop."""
     return (
         f"no model is named {name[:LONGEST_NAME]!r} in the agent's [models] nor in those of the workers that were "
-        f"asked ({SETTING}); {did_you_mean(name, known)}; without a profile write {EXAMPLES}"
+        f"asked ({PROFILES_SETTING}); {did_you_mean(name, known)}; without a profile write {EXAMPLES}"
     )
 
 
@@ -135,7 +210,7 @@ def with_betas(before: object, betas: Iterable[str]) -> str:
 
 
 _MARKED = ("system", "tools", "messages")
-"""Where `activities.models.apis.anthropic_prompt` sets marks for the cache."""
+"""Where `activities.models.apis.anthropic` sets marks for the cache."""
 
 
 def _kept_for(parts: list[dict[str, Any]], ttl: str) -> list[dict[str, Any]]:

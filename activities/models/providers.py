@@ -1,27 +1,160 @@
-"""Finds the provider of a model's name, its address, and the worker's key for it."""
+"""Finds the provider of a model's name, its address, and the worker's key for it.
+
+Holds back the calls of one worker with a key that its provider has just limited, and lets them in one after another.
+
+Nothing is held back before a provider says 429. Then no call with that key begins until the time that it asks for is
+over, and behind it they begin a gap apart. Each refusal of a call that was let in makes the gap longer, and it shrinks
+by itself: so the worker feels its way to what the account allows, which no provider tells in full.
+"""
 
 import asyncio
 import contextlib
+import hashlib
+import logging
 import os
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, assert_never
 
-from longhaul.activities.models.adapters import make_model
-from longhaul.activities.models.apis.vendors import VENDORS, check_installed
+from longhaul.activities.models.apis.vendors import ANTHROPIC, OPENAI, VENDORS, Hosted, check_installed, left_out
 from longhaul.activities.models.clouds import Cloud, check_cloud, cloud_of, make_cloud_model
-from longhaul.activities.models.failures.errors import SetupError
 from longhaul.activities.models.failures.failure_classification import judge
-from longhaul.activities.models.failures.rate_limits import KeyLimit, key_digest
-from longhaul.activities.models.key_places import NO_KEY, NO_VARIABLES, SETTING, KeyPlace, is_among, is_within
+from longhaul.activities.models.failures.status_table import HeldBack, SetupError
 from longhaul.activities.models.model import Delta, Model, ModelReply, ModelRequest
-from longhaul.activities.models.model_names import Called, ModelName, parse_model_name
-from longhaul.activities.models.profiles import config_with, no_profile
+from longhaul.activities.models.model_limits import Called, KnownToolLimits, ModelName, parse_model_name
+from longhaul.activities.models.profiles import (
+    KEYS_SETTING,
+    NO_KEY,
+    NO_VARIABLES,
+    KeyPlace,
+    config_with,
+    is_among,
+    is_within,
+    no_profile,
+)
 from longhaul.activities.models.requests.thinking_origin import OF_MANY_VENDORS, origin_of
-from longhaul.activities.models.requests.tool_names import ToolNames
-from longhaul.activities.models.tool_limits import KnownToolLimits
+from longhaul.activities.models.requests.tool_definitions import ToolNames
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig
 from longhaul.agent.values.spec.known_names import CLOUDS, is_profile_name
 from longhaul.agent.values.spec.profiles import IDENTITY, Api, ModelProfile
+
+if TYPE_CHECKING:
+    import anthropic
+    import openai
+
+
+def make_model(provider_name: str, api: Api, api_key: str, base_url: str, *, own: bool) -> Model:
+    """Import what the provider needs, and nothing for the others: a worker has to start within a second."""
+    match api:
+        case "messages":
+            from longhaul.activities.models.apis.anthropic import AnthropicModel  # noqa: PLC0415  see the docstring
+
+            return AnthropicModel(_anthropic(api_key, base_url, own=own))
+        case "responses":
+            from longhaul.activities.models.apis.openai_responses import OpenAIResponsesModel  # noqa: PLC0415
+
+            return OpenAIResponsesModel(_openai(api_key, base_url, own=own and provider_name == "openai"))
+        case "chat":
+            from longhaul.activities.models.apis.openai_chat import OpenAIChatModel  # noqa: PLC0415
+
+            client = _openai(api_key, base_url, own=own and provider_name == "openai-chat")
+            return OpenAIChatModel(client, dashscope=provider_name == "qwen")
+        case "ai":
+            from longhaul.activities.models.apis.vendor_model import VendorModel  # noqa: PLC0415
+
+            return VendorModel(provider_name, api_key, Hosted(base_url))
+        case "script":
+            from longhaul.activities.models.scripted_model import ScriptedModel  # noqa: PLC0415
+
+            return ScriptedModel()
+        case _ as never:
+            assert_never(never)
+
+
+def _anthropic(api_key: str, base_url: str, *, own: bool) -> "anthropic.AsyncAnthropic":
+    import anthropic  # noqa: PLC0415
+
+    headers = None if own else left_out(anthropic.Omit(), api_key, *ANTHROPIC)
+    return anthropic.AsyncAnthropic(api_key=api_key, base_url=base_url, max_retries=0, default_headers=headers)
+
+
+def _openai(api_key: str, base_url: str, *, own: bool) -> "openai.AsyncOpenAI":
+    import openai  # noqa: PLC0415
+
+    headers = None if own else left_out(openai.Omit(), api_key, *OPENAI)
+    return openai.AsyncOpenAI(api_key=api_key, base_url=base_url, max_retries=0, default_headers=headers)
+
+
+log = logging.getLogger(__name__)
+
+FIRST_GAP_SECONDS = 0.1
+LONGEST_GAP_SECONDS = 5.0
+SMALLEST_GAP_SECONDS = 0.01
+"""A shorter one is none."""
+HALF_LIFE_SECONDS = 10.0
+"""Of a gap. A gap that shrank faster would find the limit again each few seconds, at the price of a refusal."""
+CLOSED_SECONDS = 60.0
+"""At most, for calls that were not refused themselves: often the limit is that of one model, and a mistaken hour must
+not stop every session of the worker. Then one of them finds out."""
+HELD_SECONDS = 10.0
+"""A call that would wait longer is given back to the server: it holds no place on the worker then, and the session
+is told what it waits for."""
+
+
+class KeyLimit:
+    """Of one key in one worker process. For its event loop alone: nothing here awaits but `enter`."""
+
+    def __init__(self, name: str = "") -> None:
+        self._name = name
+        """For logs: a digest, never the key."""
+        self._opens_at = 0.0
+        self._next_turn = 0.0
+        self._gap = 0.0
+        self._round = 0
+        """How often a call was refused that was let in behind the refusal before."""
+
+    async def enter(self) -> int:
+        """Wait for a turn; the round in which the call is let in, for `refused`. Raises HeldBack."""
+        loop = asyncio.get_running_loop()
+        latest = loop.time() + HELD_SECONDS
+        while True:
+            turn, drawn_in = self._draw(loop.time(), latest), self._round
+            if (wait := turn - loop.time()) <= 0:
+                return drawn_in
+            await asyncio.sleep(wait)
+            if drawn_in == self._round and turn >= self._opens_at:
+                return drawn_in
+
+    def refused(self, let_in: int, told_seconds: float | None) -> None:
+        """The provider has limited a call that was let in then, and asks for so long a pause, if it says one."""
+        now = asyncio.get_running_loop().time()
+        if let_in == self._round:  # else it was under way when another one was refused, and says nothing new
+            self._gap = min(max(2 * self._gap_at(now), FIRST_GAP_SECONDS), LONGEST_GAP_SECONDS)
+            self._round += 1
+        opens_at = now + min(max(told_seconds or 0.0, self._gap), CLOSED_SECONDS)
+        if opens_at > self._opens_at:
+            self._opens_at = opens_at
+            self._next_turn = opens_at + random.uniform(0.0, self._gap)  # noqa: S311  no secret hangs on it
+            log.info("calls with the key %s wait for %.1f s: its provider limits them", self._name, opens_at - now)
+
+    def _draw(self, now: float, latest: float) -> float:
+        """The moment of the next turn, which is taken with it."""
+        turn = max(now, self._next_turn)
+        if turn > latest:
+            raise HeldBack(turn - now)
+        if gap := self._gap_at(turn):
+            self._next_turn = turn + gap * random.uniform(0.5, 1.5)  # noqa: S311
+        return turn
+
+    def _gap_at(self, moment: float) -> float:
+        gap = self._gap * 0.5 ** (max(0.0, moment - self._opens_at) / HALF_LIFE_SECONDS)
+        return gap if gap >= SMALLEST_GAP_SECONDS else 0.0
+
+
+def key_digest(key: str, base_url: str) -> str:
+    """Names a key in logs. `base_url` stands for a server that wants none."""
+    return hashlib.sha256(f"{base_url}\n{key}".encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +217,7 @@ class Providers:
     async def call(self, full_model_name: str, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
         """One call; `request.model` and what a profile says are put in here.
 
-        Raises the SDKs' errors and `activities.models.failures.errors`, all of which
+        Raises the SDKs' errors and `activities.models.failures.status_table`, all of which
         `failures.failure_classification.judge` knows, and TimeoutError after `call_timeout_seconds`. Cancelling closes
         the connection. While the provider limits the key the call waits for its turn first.
         """
@@ -229,7 +362,7 @@ class Providers:
             return base_url, NO_KEY
         raise SetupError(
             f"This worker does not send {key_env} to {base_url!r}: its operator may list {key_env}={base_url} in "
-            f"{SETTING}, or {NO_KEY}={base_url} for a server that wants no key."
+            f"{KEYS_SETTING}, or {NO_KEY}={base_url} for a server that wants no key."
         )
 
     def _is_own(self, provider: Provider, base_url: str) -> bool:

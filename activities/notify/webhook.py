@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from longhaul.activities.notify.channel import NoticeMessage, NotTold
+from longhaul.activities.notify.channels import NoticeMessage, NotTold
 from longhaul.agent.plain.values import digest_of
 
 SECONDS = 2.0

@@ -5,8 +5,10 @@ import contextlib
 import functools
 import marshal
 import os
+import shutil
 import signal
 import sys
+import sysconfig
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -204,3 +206,8 @@ def _kill_group_of(started: bytes) -> None:
                 os.killpg(int(pid), signal.SIGKILL)
         case _:
             pass
+
+
+def find_ripgrep() -> str | None:
+    """The path of `rg`: the one that was installed with Longhaul, else the first on PATH; None without either."""
+    return shutil.which("rg", path=sysconfig.get_path("scripts")) or shutil.which("rg")

@@ -9,9 +9,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from longhaul.activities.process.container import SETTING, Container, Image, NotStarted, container, run_contained
+from longhaul.activities.process.container import (
+    SETTING,
+    Container,
+    Image,
+    Limits,
+    NotStarted,
+    container,
+    run_contained,
+)
 from longhaul.activities.process.program_run import Ending, Sink, run_supervised
-from longhaul.activities.process.sandbox_limits import Limits
 from longhaul.activities.process.sandbox_view import HOLDING, TMP_BYTES, files_of, unseeable, view_of
 from longhaul.agent.permission.call_facts import Boundary, Confined
 from longhaul.agent.plain.errors import BadSetup

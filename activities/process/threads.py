@@ -1,6 +1,10 @@
 """Blocking work in threads, beside the loop: of our own tools, which is over when its call is over, and of functions
 that nobody can end from outside. One that is still at it when its call is over is noted, so that nobody says of it that
-it was stopped."""
+it was stopped.
+
+Code of the operator's may raise what is no `Exception`: `sys.exit()` in it, a library in Rust that panics, a
+CancelledError of its own. Passed on, such an error ends the worker, or is tried again for hours without a word.
+"""
 
 import asyncio
 import contextlib
@@ -9,6 +13,15 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
+
+
+def is_cancelled_here(error: BaseException) -> bool:
+    """Whether whoever waits for the task at work has cancelled it; all else is a failure of the code that raised it."""
+    if not isinstance(error, asyncio.CancelledError):
+        return False
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
 
 Result = TypeVar("Result")
 

@@ -1,23 +1,103 @@
-"""Paths that a model names: where they lead at this moment, and what is dangerous about going there.
+"""Paths that a model names: where they lead at this moment, what is dangerous about going there, and all names under
+which one is reached: a rule may speak of any of them, so no link hides what it leads to.
 
-Nothing is granted here. A path outside the workspace is a fact (`inside=False`) on which permission decides.
+Nothing is granted here. A path outside the workspace is a fact (`inside=False`) on which permission decides. A
+search leaves out what a deny or ask rule speaks of, however it was asked for.
 """
 
 import errno
 import os
+import re
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
-from longhaul.activities.repository.dangerous_files import (
-    Access,
-    danger_by_kind,
-    danger_by_name,
-    danger_to_others,
-    lies_on_path,
-)
-from longhaul.activities.shell.path_names import further_names
+from longhaul.activities.repository import Access, danger_by_kind, danger_by_name, danger_to_others, lies_on_path
 from longhaul.activities.tool import Place, ToolError
 from longhaul.agent.permission.call_facts import CallFacts, PathFact
+from longhaul.agent.permission.rule_matching import path_matches, spelt_out
+
+MAX_LINKS = 40
+"""On one way, as in Linux."""
+
+
+Followed = tuple[tuple[str, str], ...]
+"""Folders of rules: as each is spelt, and where that leads."""
+
+
+def followed(ruled: tuple[str, ...]) -> Followed:
+    """Where the folders lead now. Good for looking at one call, and not for the next one: links change."""
+    home = os.environ.get("HOME") or "/root"
+    spelt = (home + folder[1:] if folder.startswith("~") else folder for folder in ruled)
+    return tuple((folder, real) for folder in spelt if (real := _real(folder)))
+
+
+def further_names(raw: str, resolved: Path, place: Place, ruled: Followed | None = None) -> tuple[str, ...]:
+    """All but `resolved` itself: as `raw` spells it, at each link on the way, and as a rule of the session spells it.
+
+    `ruled`: `followed(place.ruled)`, for whoever asks about many paths of one call. Raises ToolError for a way over
+    more than MAX_LINKS links.
+    """
+    spelt = list(_on_the_way(os.path.join(place.cwd, raw)))  # noqa: PTH118  Path would take out what links change
+    below = spelt_below(followed(place.ruled) if ruled is None else ruled, str(resolved))
+    return tuple(name for name in dict.fromkeys((*spelt, *below)) if name not in ("", str(resolved)))
+
+
+def spelt_below(ruled: Followed, resolved: str) -> Iterator[str]:
+    """The resolved path as the rules would spell it whose folders it lies in."""
+    yield from (name for pair in ruled if (name := _below(*pair, resolved)))
+
+
+def _on_the_way(path: str) -> Iterator[str]:
+    """The path itself with `..` taken out of the text, and what it becomes before each link is followed."""
+    yield _joined("/", path.split("/"))
+    done, rest, links = "/", path.split("/"), 0
+    while rest:
+        part, *rest = rest
+        if part in ("", ".", ".."):
+            done = os.path.dirname(done) if part == ".." else done  # noqa: PTH120
+            continue
+        here = _joined(done, [part])
+        target = _target(here)
+        if target is None:
+            done = here
+            continue
+        links += 1
+        if links > MAX_LINKS:
+            raise ToolError(f"the path leads over more than {MAX_LINKS} symbolic links; name the file itself")
+        yield _joined(here, rest)
+        done = "/" if target.startswith("/") else done
+        rest = [*target.split("/"), *rest]
+
+
+def _joined(folder: str, parts: list[str]) -> str:
+    return os.path.normpath("/" + "/".join((folder.strip("/"), *parts)).lstrip("/"))
+
+
+def _target(path: str) -> str | None:
+    """Where a link leads; None for what is none. A name that is no text leads nowhere that could be recorded."""
+    try:
+        target = os.readlink(path)  # noqa: PTH115  Path would take out what links change
+        target.encode()
+    except (OSError, ValueError):
+        return None
+    return target
+
+
+def _real(folder: str) -> str:
+    """Empty for what can't be a path."""
+    try:
+        return os.path.realpath(folder)
+    except (OSError, ValueError):
+        return ""
+
+
+def _below(spelt: str, real: str, resolved: str) -> str:
+    """The resolved path as a rule for the folder would spell it; empty when it does not lie there."""
+    if resolved != real and not resolved.startswith(real.rstrip("/") + "/"):
+        return ""
+    return spelt.rstrip("/") + resolved[len(real.rstrip("/")) :]
+
 
 KERNEL_ROOMS = ("/proc", "/dev", "/sys")
 """Names in there are not files: reading one may block, leak the worker's secrets or change the machine."""
@@ -136,3 +216,39 @@ def _refuse_impossible(raw: str) -> None:
 def _shown(raw: str) -> str:
     """`raw` quoted, and short enough for a sentence."""
     return repr(raw) if len(raw) <= 200 else f"{raw[:100]!r}… ({len(raw)} characters)"
+
+
+_READING = ("Read", "Grep", "Glob")
+
+
+def closed_patterns(place: Place, target: Path) -> tuple[str, ...]:
+    """Absolute patterns of rules about reading, as the rules write them, and with links followed that lead elsewhere.
+
+    One that speaks of `target` itself is left out: it has been decided whether that is searched.
+    """
+    root = str(place.root)
+    written = [pattern for tool, pattern in place.closed if tool in _READING]
+    patterns = dict.fromkeys(each for pattern in written for each in _everywhere(pattern, place))
+    return tuple(pattern for pattern in patterns if not path_matches(pattern, str(target), root))
+
+
+def _everywhere(pattern: str, place: Place) -> Iterator[str]:
+    for spelt in spelt_out(pattern, str(place.root)):
+        yield spelt
+        for folder, real in followed(place.ruled):
+            if spelt == folder or spelt.startswith(folder.rstrip("/") + "/"):
+                yield real.rstrip("/") + spelt[len(folder.rstrip("/")) :]
+
+
+def as_search_globs(patterns: tuple[str, ...]) -> list[str]:
+    """As ripgrep takes them when it stands in `/`: what a rule means literally and ripgrep does not becomes `?`."""
+    return [re.sub(r"[\[\]{}\\]", "?", pattern) for pattern in patterns]
+
+
+def anchored(glob: str, folder: Path) -> str:
+    """A glob that counts from `folder`, for a search that stands in `/`; one of a name alone counts anywhere."""
+    sign, body = ("!", glob[1:]) if glob.startswith("!") else ("", glob)
+    if "/" not in body.rstrip("/"):
+        return glob
+    start = re.sub(r"[\[\]{}*?!\\]", "?", str(folder)).rstrip("/")
+    return f"{sign}{start}/{body.lstrip('/')}"

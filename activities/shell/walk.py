@@ -1,21 +1,44 @@
-"""Follows an understood command line in the order that bash runs it, and proves what it can of each command."""
+"""Finds out what a Bash command would do, as far as that can be proven without running it.
+
+Two independent readings (the bash grammar and a strict splitter) must agree, and every program, subcommand and flag
+must stand on a positive list, before a command counts as read-only. Anything else is listed for the rules and asks.
+This decides whether a person is asked; the sandbox, not this, is the boundary.
+
+Follows an understood command line in the order that bash runs it, and proves what it can of each command.
+"""
 
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from longhaul.activities.shell.braces import braced
-from longhaul.activities.shell.dangerous_commands import piped_into_interpreter
-from longhaul.activities.shell.environment_variables import dangerous_variable
-from longhaul.activities.shell.files import at_home
-from longhaul.activities.shell.findings import MAX_SCRIPT_DEPTH, Directories, Findings, leads_to_no_file
-from longhaul.activities.shell.order import Leans, PartEffect
-from longhaul.activities.shell.proving import Prover, is_literal
+from longhaul.activities.shell import tree as shell_tree
+from longhaul.activities.shell.dangerous_commands import piped_into_interpreter, program_name, unwrap
+from longhaul.activities.shell.environment_variables import dangerous_variable, reads_as_utf8
+from longhaul.activities.shell.findings import (
+    MAX_PARSED_CHARACTERS,
+    MAX_SCRIPT_DEPTH,
+    Directories,
+    Findings,
+    Leans,
+    PartEffect,
+    leads_to_no_file,
+)
+from longhaul.activities.shell.proof import Prover, is_literal
+from longhaul.activities.shell.searches import feeder
 from longhaul.activities.shell.tree import Node, every_node, groups
-from longhaul.activities.shell.words import REDIRECT, Unreadable, Word, loosely, read_word
-from longhaul.activities.shell.wrappers import program_name, unwrap
-from longhaul.activities.shell.xargs import feeder
+from longhaul.activities.shell.words import (
+    REDIRECT,
+    Unreadable,
+    Word,
+    at_home,
+    braced,
+    hidden_character,
+    loosely,
+    read_word,
+    split,
+)
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.plain.text import names
 
 MAX_DIRECTORIES = 6
@@ -245,3 +268,60 @@ class Walk:
 
 def _union(*several: Directories) -> Directories:
     return tuple(dict.fromkeys(directory for directories in several for directory in directories))
+
+
+MAX_CHARACTERS = 10_000
+MAX_COMMANDS = 50
+MAX_DEPTH = 100
+
+
+def examine_command(
+    command: str, cwd: Path, root: Path, ruled: tuple[str, ...] = (), closed: tuple[tuple[str, str], ...] = ()
+) -> CallFacts:
+    """Findings about `command` run by bash in `cwd`. Reads directories and links, changes nothing, never raises.
+
+    `cwd` and `root` are absolute; `root` is resolved; `ruled` and `closed` as in `Place`. `read_only` is proven;
+    `not_understood` names the first construct that prevents a proof of anything, and the sub-commands found inside of
+    it are still listed for deny rules.
+    """
+    findings = Findings(root, str(cwd), ruled=ruled, closed=closed)
+    findings.foreign = _limits(command)
+    if len(command) <= MAX_PARSED_CHARACTERS:
+        tree = shell_tree.parse(command)
+        findings.foreign = findings.foreign or _foreign_in(tree) or _disagreement(command, tree)
+        if findings.foreign:
+            findings.list_loosely(tree)
+        else:
+            Walk(findings, Prover(findings)).statement(tree, (str(cwd),))
+    return findings.facts()
+
+
+def _limits(command: str) -> str:
+    if not command.strip():
+        return "an empty command"
+    if len(command) > MAX_CHARACTERS:
+        return f"a command of more than {MAX_CHARACTERS:,} characters"
+    if not command.isascii() and not reads_as_utf8():
+        return "a letter beyond ASCII, which this locale may split"
+    hidden = hidden_character(command)
+    return f"an invisible or control character ({hidden})" if hidden else ""
+
+
+def _foreign_in(tree: Node) -> str:
+    commands, foreign = 0, ""
+    for node, depth in shell_tree.every_node(tree):
+        commands += node.type in ("command", "variable_assignment")
+        foreign = foreign or shell_tree.foreign_construct(node)
+        if depth > MAX_DEPTH:
+            return foreign or "too deep nesting"
+    return foreign or (f"more than {MAX_COMMANDS} sub-commands" if commands > MAX_COMMANDS else "")
+
+
+def _disagreement(command: str, tree: Node) -> str:
+    """Why the line can't be trusted although the grammar accepts it."""
+    try:
+        if split(command) != shell_tree.groups(tree):
+            return "words that can be split in two ways"
+    except Unreadable as unreadable:
+        return str(unreadable)
+    return ""

@@ -1,13 +1,22 @@
 """Shell words: a strict splitter of its own, beside the grammar, and what quotes and patterns make of one word.
 
-The grammar that `shell_tree` uses and bash do not always agree where a word ends. A line counts as read only
+The grammar that `activities.shell.tree` uses and bash do not always agree where a word ends. A line counts as read only
 when two independent readings, that grammar and `split`, find the same words.
+
+Lists in braces, `src/{a,b}.py`: the words that bash makes of one, before it reads any of them.
+
+Only plain ones are expanded: no quotes, no escapes and no variables anywhere in the word, where bash's own order
+would have to be followed; no ranges (`{1..9}`), and no braces that stand for themselves.
 """
 
 import os
 import re
+import shutil
 import unicodedata
 from dataclasses import dataclass, replace
+from pathlib import Path
+
+from longhaul.agent.plain.text import names
 
 REDIRECT = re.compile(r"&>>|&>|<<<|<<-|<<|<>|<&|>>|>\||>&|<|>")
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -234,3 +243,104 @@ def loosely(raw: str) -> str:
         return read_word(raw).text
     except Unreadable:
         return re.sub(r"\\\n|\$(?=['\"])|['\"\\]", "", raw)
+
+
+MAX_WORDS = 64
+MAX_PIECES = 100
+_PLAIN = re.compile(r"(?:--?[a-z-]+=)?[\w./@%:*?+,{}-]+", re.ASCII)
+"""`--include=*.{ts,tsx}` is a word like others; `name={a,b}` may be an assignment, which bash does not expand."""
+_PIECE = re.compile(r"[{},]|[^{},]+")
+
+
+def braced(raw: str) -> list[str]:
+    """The raw words that bash puts in the place of `raw`, in its order; `[raw]` for one that is not plain.
+
+    Raises Unreadable for braces that this reading does not understand.
+    """
+    if not is_brace_expansion(raw) or not _PLAIN.fullmatch(raw):
+        return [raw]
+    pieces = _PIECE.findall(raw)
+    words = _sequence(pieces, inside=False) if len(pieces) <= MAX_PIECES else []
+    if pieces or not all(words):
+        # An empty word is none for bash.
+        raise Unreadable("a brace expansion")
+    return words
+
+
+def _sequence(pieces: list[str], *, inside: bool) -> list[str]:
+    """Takes pieces up to a `,` or `}` of the list that is around them, or up to the end."""
+    words = [""]
+    while pieces and not (inside and pieces[0] in ",}"):
+        piece = pieces.pop(0)
+        if piece in ",}":
+            raise Unreadable("a brace expansion")
+        ends = _list(pieces) if piece == "{" else [piece]
+        if len(words) * len(ends) > MAX_WORDS:
+            raise Unreadable("a brace expansion")
+        words = [start + end for start in words for end in ends]
+    return words
+
+
+def _list(pieces: list[str]) -> list[str]:
+    """Takes what stands behind a `{` with its `}`. A list has at least two members; a range or `{}` has one."""
+    members: list[list[str]] = []
+    end = ","
+    while end == ",":
+        members.append(_sequence(pieces, inside=True))
+        end = pieces.pop(0) if pieces else ""
+    if end != "}" or len(members) < 2:
+        raise Unreadable("a brace expansion")
+    return [word for member in members for word in member]
+
+
+_SYSTEM = ("/usr/", "/bin/", "/sbin/")
+_NATIVE = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
+"""How programs begin that the machine itself runs: of Linux, and of macOS for one processor and for several."""
+_VERSION_MANAGERS = names("mise rtx asdf volta volta-shim proto proto-shim fnm vfox aqua aqua-proxy rustup shim")
+
+
+def at_home(word: Word) -> str:
+    return home_written_out(word.text) if word.tilde else word.text
+
+
+def home_written_out(text: str) -> str:
+    """`text` with a leading `~` as the shell replaces it."""
+    if text != "~" and not text.startswith("~/"):
+        return text
+    return (os.environ.get("HOME") or Path("~").expanduser().as_posix()) + text[1:]
+
+
+def folders_with(program: str) -> list[str]:
+    """Those of PATH that have a program of this name."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return [folder for folder in folders if folder.startswith("/") and os.path.lexists(f"{folder}/{program}")]
+
+
+def is_of_the_system(program: str) -> bool:
+    """Whether PATH leads to a program of the machine's own folders that is no script: it looks for no other one."""
+    found = shutil.which(program) or ""
+    real = os.path.realpath(found)
+    return found.startswith(_SYSTEM) and real.startswith(_SYSTEM) and _is_native(real)
+
+
+def chooses_by_folder(program: str) -> bool:
+    """Whether PATH may lead to a version manager, which runs what files of the folder it stands in name: a script from
+    outside of the machine's own folders, or a link to a manager."""
+    found = shutil.which(program) or ""
+    real = os.path.realpath(found)
+    if not found or os.path.basename(real) in _VERSION_MANAGERS:  # noqa: PTH119  a text alone
+        return bool(found)
+    return not (found.startswith(_SYSTEM) and real.startswith(_SYSTEM)) and not _is_native(real)
+
+
+def _is_native(path: str) -> bool:
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(4) in _NATIVE
+    except OSError:
+        return False
+
+
+def lies_in(folder: str, root: Path) -> bool:
+    """As it is spelt, or where it leads now."""
+    return Path(folder).is_relative_to(root) or Path(os.path.realpath(folder)).is_relative_to(root)

@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from longhaul.activities.attempt.hurry import timeout_in_hurry
+from longhaul.activities.attempt.call_attempts import timeout_in_hurry
 from longhaul.activities.attempt.workspaces import not_here
-from longhaul.activities.process.output_truncation import words_of
+from longhaul.activities.process.program_output import words_of
 from longhaul.activities.process.threads import in_own_thread
 from longhaul.activities.tool import ToolOutput
 from longhaul.agent.plain.text import did_you_mean

@@ -1,4 +1,8 @@
-"""The tools of one worker: by name, as descriptors for the record, and the check of what a model hands them."""
+"""The tools of one worker: by name, as descriptors for the record, and the check of what a model hands them.
+
+A call is held against the tool that its session knows: another one of that name is not what anybody has decided on.
+What is wrong with arguments is quoted in part, without secrets: half of one would not be known again.
+"""
 
 import hashlib
 import json
@@ -10,28 +14,49 @@ from typing import Any
 from jsonschema.exceptions import SchemaError, best_match
 from referencing.exceptions import Unresolvable
 
-from longhaul.activities.kinds.registry import is_kind
+from longhaul.activities.attempt.secrets import SPELT_OTHERWISE, WorkerSecrets
+from longhaul.activities.attempt.workspaces import not_here
+from longhaul.activities.kinds.kind_registry import is_kind
+from longhaul.activities.process.program_run import find_ripgrep
 from longhaul.activities.process.sandbox import Box
-from longhaul.activities.tool import Tool
-from longhaul.activities.tools.arguments import ArgumentsError, parse_arguments, sentence
-from longhaul.activities.tools.bash import Bash
-from longhaul.activities.tools.bash_output import BashOutput, Outputs
-from longhaul.activities.tools.bounded_schema import BoundedSchema, TooManySteps
-from longhaul.activities.tools.edit import Edit
-from longhaul.activities.tools.globs import Glob
-from longhaul.activities.tools.grep import Grep
+from longhaul.activities.tool import Place, Tool, ToolCall, ToolError, ToolOutput, ToolSetupError
+from longhaul.activities.tools.arguments import (
+    ArgumentsError,
+    BoundedSchema,
+    TooManySteps,
+    check_schema,
+    parse_arguments,
+    sentence,
+)
+from longhaul.activities.tools.bash import Bash, BashOutput, Outputs
+from longhaul.activities.tools.file_changes import Edit, Write
+from longhaul.activities.tools.file_search import Glob, Grep
 from longhaul.activities.tools.postprocessors import Postprocessor, Postprocessors
 from longhaul.activities.tools.read import Read
-from longhaul.activities.tools.ripgrep import find_ripgrep
-from longhaul.activities.tools.schema_check import check_schema
-from longhaul.activities.tools.setup_error import ToolSetupError
-from longhaul.activities.tools.skills.skill import LoadSkill
-from longhaul.activities.tools.skills.skill_loaders import SkillLoader, SkillLoaders
-from longhaul.activities.tools.structured_output import GenerateResponse
-from longhaul.activities.tools.write import Write
+from longhaul.activities.tools.session_tools import GenerateResponse
+from longhaul.activities.tools.skills import LoadSkill, SkillLoader, SkillLoaders
+from longhaul.agent.fold.synthetic_results import changed_tool
+from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.plain.json_schemas import unusable
 from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE, Effect, ToolDescriptor
 from longhaul.stores.loading import module_at, names_in, setting_of
+
+
+class AbsentTool(Tool):
+    def __init__(self, name: str, why: str) -> None:
+        """`why`: a sentence without its full stop."""
+        self.name = name
+        self.description = ""
+        self.input_schema = {"type": "object"}
+        self._why = f"{why}. Nothing was done"
+
+    async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
+        """Nobody is asked about a call that can't run."""
+        return CallFacts(cwd=str(place.cwd), arguments_error=self._why)
+
+    async def run(self, call: ToolCall) -> ToolOutput:
+        raise ToolError(self._why)
+
 
 TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 """No dot: names with one belong to our own activities."""
@@ -237,3 +262,38 @@ def _schema_of(tool: Tool) -> BoundedSchema:
 def _digest_of(plain: object) -> str:
     canonical = json.dumps(plain, sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def checked(toolbox: Toolbox, secrets: WorkerSecrets, name: str, arguments: str) -> dict[str, Any]:
+    """As `Toolbox.validate`; its sentence quotes marks."""
+    if arguments.startswith(SPELT_OTHERWISE):
+        raise ArgumentsError(
+            "the arguments hold a secret that is not spelt as it is (encoded, in other letters, or within a number), "
+            "so it could not be put back; nothing ran. Write [secret NAME] where the value belongs"
+        )
+    try:
+        return toolbox.validate(name, arguments)
+    except ArgumentsError as error:
+        shown = secrets.marked(arguments)
+        if shown == arguments:
+            raise
+        why = str(error)
+    try:
+        toolbox.validate(name, shown)
+    except ArgumentsError as told:
+        why = str(told)
+    else:
+        why = f"the arguments do not fit the schema of {name}, where they hold a secret"
+    raise ArgumentsError(why)
+
+
+def tool_as_recorded(toolbox: Toolbox, name: str, digest: str) -> Tool:
+    """Raises NotHere, whose sentence the model and people read when no worker has it."""
+    tool, descriptor = toolbox.get(name), toolbox.descriptor(name)
+    if tool is None or descriptor is None:
+        raise not_here(f"this worker has no tool {name!r}")
+    if isinstance(tool, AbsentTool):
+        return tool  # it says why
+    if descriptor.digest != digest:
+        raise not_here(changed_tool(name))
+    return tool

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from longhaul.activities.attempt.secrets import given
+from longhaul.activities.process.program_run import find_ripgrep
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError
-from longhaul.activities.tools.ripgrep import find_ripgrep
 from longhaul.activities.tools.sandbox_call import ANSWER, ASK, BoxedAnswer, BoxedAsk
 from longhaul.agent.permission.call_facts import CallFacts
 

@@ -12,7 +12,7 @@ from typing import get_args
 from docs.making.command_lines import commands
 from docs.making.python_names import python
 from docs.making.tables import Json, cell, docstring, meaning, referred_by, rows, schemas_of, table, words
-from longhaul.activities.models.script.script import ScriptLine
+from longhaul.activities.models.scripted_model import ScriptLine
 from longhaul.agent.entries import AnyEntry
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.views.event_types import AgentEvent, EventType

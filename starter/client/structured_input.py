@@ -27,10 +27,7 @@ class InputForm:
         """Raises Refused for what nothing can be asked in, MissingExtra in a client without the extra `worker`."""
         try:
             # Not above: a thin client has no checker, and is to have the names all the same.
-            from longhaul.activities.tools.structured_output import (  # noqa: PLC0415
-                BadAskedSchema,
-                GenerateResponse,
-            )
+            from longhaul.activities.tools.session_tools import BadAskedSchema, GenerateResponse  # noqa: PLC0415
         except ModuleNotFoundError as error:
             raise missing(error) from None
         self.schema: Schema = asked_schema(structured_model)

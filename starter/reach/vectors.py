@@ -10,8 +10,7 @@ def meaning_of(settings: Settings, *, patient: bool = False) -> Meaning | None:
         return None
     # What asks a model is loaded where one is asked.
     from longhaul.activities.models.embeddings import open_meaning  # noqa: PLC0415
-    from longhaul.activities.models.key_places import read_key_places  # noqa: PLC0415
-    from longhaul.activities.models.profiles import read_profiles  # noqa: PLC0415
+    from longhaul.activities.models.profiles import read_key_places, read_profiles  # noqa: PLC0415
     from longhaul.activities.models.providers import Providers  # noqa: PLC0415
 
     providers = Providers(places=read_key_places(settings.model_keys), profiles=read_profiles(settings.models))

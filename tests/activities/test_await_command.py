@@ -9,17 +9,15 @@ from temporalio.testing import ActivityEnvironment
 
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.attempt.workspaces import Workspaces
-from longhaul.activities.await_command import WITHHELD, Awaiting
+from longhaul.activities.call_results import WITHHELD, Awaiting
 from longhaul.activities.context.tokens import TokenCounter
 from longhaul.activities.context.tool_results import Returning
 from longhaul.activities.contract import AwaitCommand, RecordedPlace
-from longhaul.activities.middlewares.middleware import Middleware, RunTool, ToolUse
-from longhaul.activities.middlewares.registry import Middlewares
-from longhaul.activities.middlewares.runtime import RuntimeContext
-from longhaul.activities.middlewares.wrapping import Wrapping
+from longhaul.activities.middlewares.middleware import Middleware, RuntimeContext, RunTool, ToolUse
+from longhaul.activities.middlewares.middleware_chain import Middlewares
+from longhaul.activities.middlewares.session_middlewares import Wrapping
 from longhaul.activities.tool import ToolOutput
-from longhaul.activities.tools.bash import Bash
-from longhaul.activities.tools.bash_output import Outputs
+from longhaul.activities.tools.bash import Bash, Outputs
 from longhaul.agent.entries import ToolReturned
 from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.tools import Effect

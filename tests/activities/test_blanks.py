@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from longhaul.activities.compression import footer, rendering
+from longhaul.activities.compression import summary_texts
 from longhaul.activities.models.model import ModelReply
-from longhaul.activities.models.requests.structured_output import BadAnswer, answer_of
+from longhaul.activities.models.requests.answer_form import BadAnswer, answer_of
 from longhaul.agent.values.conversation.messages import TextBlock, Usage
 from longhaul.agent.values.spec.knowledge import Skill, skill_hint, told_memory
 from longhaul.agent.values.spec.summary_template import without_our_tags
@@ -25,9 +25,9 @@ def no_answer(text: str) -> None:
 
 
 READERS: dict[str, tuple[str, Callable[[str], object]]] = {
-    "a summary": (BLANKS, lambda text: footer.join(text, footer.Footer())),
+    "a summary": (BLANKS, lambda text: summary_texts.join(text, summary_texts.Footer())),
     "a template of summaries": (BLANKS, without_our_tags),
-    "what is compressed": (BLANKS, rendering.harmless),
+    "what is compressed": (BLANKS, summary_texts.harmless),
     "a memory": (f"{BLANKS}.", lambda text: told_memory(text, "2026-11-27")),
     "a skill": (f"{BLANKS}.", lambda text: skill_hint(Skill("tides", "", "", body=text))),
     "an answer in a form": (f"{FENCE}.", no_answer),

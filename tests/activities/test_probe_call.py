@@ -9,11 +9,11 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from longhaul.activities import probe_call as probing
+from longhaul.activities import call_results
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.attempt.workspaces import Workspaces
+from longhaul.activities.call_results import Probing
 from longhaul.activities.contract import ProbeCall, RecordedPlace
-from longhaul.activities.probe_call import Probing
 from longhaul.activities.tool import Found, ToolCall
 from longhaul.activities.tools.function import FunctionTool, tool
 from longhaul.activities.tools.registry import Toolbox, describe
@@ -77,7 +77,7 @@ async def looked(tmp_path: Path, arguments: str, one: FunctionTool = send, diges
 async def test_a_look_comes_to_a_finding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to: str, finding: str, detail: str
 ) -> None:
-    monkeypatch.setattr(probing, "PROBE_SECONDS", 0.05)
+    monkeypatch.setattr(call_results, "PROBE_SECONDS", 0.05)
 
     found = await looked(tmp_path, json.dumps({"to": to}))
 

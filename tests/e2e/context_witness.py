@@ -6,8 +6,7 @@ Points `model.told` and `acting.told` are held as those of `crash_tools`, in the
 import os
 from pathlib import Path
 
-from longhaul.activities.middlewares.middleware import AskModel, Middleware, RunTool, ToolUse
-from longhaul.activities.middlewares.runtime import RuntimeContext
+from longhaul.activities.middlewares.middleware import AskModel, Middleware, RuntimeContext, RunTool, ToolUse
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.activities.tool import ToolOutput
 from tests.e2e.crash.crash_tools import pass_by, write_down

@@ -28,7 +28,7 @@ from temporalio.worker import (
     WorkflowOutboundInterceptor,
 )
 
-from longhaul.activities.models.key_places import read_key_places
+from longhaul.activities.models.profiles import read_key_places
 from longhaul.activities.models.providers import Providers
 from longhaul.starter.hosting.own_process import new_event_loop
 from longhaul.starter.reach.connection import connect

@@ -3,7 +3,7 @@
 import asyncio
 import base64
 
-from longhaul.activities.middlewares.runtime import runtime_context
+from longhaul.activities.middlewares.middleware import runtime_context
 from longhaul.activities.tools.function import tool
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock
 from longhaul.agent.values.conversation.tools import Effect

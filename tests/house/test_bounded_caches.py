@@ -9,16 +9,14 @@ import pytest
 
 from longhaul.activities.attempt import workspaces
 from longhaul.activities.attempt.workspaces import Workspaces
-from longhaul.activities.context import context_cache, prompt_digests, tokens
-from longhaul.activities.context.context_cache import Contexts
-from longhaul.activities.context.prompt_digests import Specs
+from longhaul.activities.context import context_cache, tokens
+from longhaul.activities.context.context_cache import Contexts, Specs
 from longhaul.activities.context.tokens import TokenCounter
 from longhaul.activities.contract import RecordedPlace
-from longhaul.activities.models.model import ModelReply
-from longhaul.activities.models.requests import said_once
-from longhaul.activities.models.requests.said_once import SaidOnce
+from longhaul.activities.models import model
+from longhaul.activities.models.model import ModelReply, SaidOnce
 from longhaul.activities.tools import registry
-from longhaul.activities.tools.globs import Glob
+from longhaul.activities.tools.file_search import Glob
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.agent.values.conversation.messages import Usage, UserMsg
 from longhaul.starter.hosting import workflow_tasks
@@ -50,9 +48,9 @@ BY_THEIR_OWN_NUMBER = {
     "FolderSizes._known": "REMEMBERED",
     "KnownToolLimits._learned": "MODELS_KEPT",
     "McpServers._listings": "MOST_LISTS",
-    "activities/process/sandbox_names.py:_remembered": "a number of folders",
-    "activities/repository/secret_trees.py:_remembered": "a number of folders",
-    "activities/shell/git_history.py:_remembered": "REMEMBERED",
+    "activities/process/sandbox_view.py:_remembered": "a number of folders",
+    "activities/repository.py:_remembered": "a number of folders",
+    "activities/shell/git_repositories.py:_remembered": "REMEMBERED",
     **dict.fromkeys(
         ("FolderChanges._watches", "FolderChanges._readers"),
         "folders with a reader; of one that nobody closed until the folder changes or goes",
@@ -117,7 +115,7 @@ UNDER_WAY = {
     *("Hints._telling", "CallThreads._begun", "CallThreads._left", "Publisher._waiting", "Publisher._writing"),
     *("Publisher._later", "Threads._work", "Outputs._kept"),
     *("activities/attempt/heartbeat.py:_watching", "activities/attempt/heartbeat.py:_listening"),
-    "activities/attempt/deaf_calls.py:_left",
+    "activities/attempt/call_attempts.py:_left",
 }
 """Taken out where it ends."""
 MEANT_TO_KEEP = {"MemoryStore._bodies"}
@@ -275,8 +273,8 @@ FILLS: dict[str, tuple[Fill, int]] = {
     "Contexts._sessions": (contexts_of, 200),
     "Offloaders._opened": (offloads, offloaders.KEPT_OFFLOADERS),
     "ParkedRuns._waiting": (runs, workflow_tasks.KEPT),
-    "SaidOnce._said": (said, said_once.SESSIONS_KEPT),
-    "Specs._known": (prompts, prompt_digests.KEPT),
+    "SaidOnce._said": (said, model.SESSIONS_KEPT),
+    "Specs._known": (prompts, context_cache.KEPT),
     "TokenCounter._fixed": (fixed, tokens.FIXED_KEPT),
     "Toolbox._fitting": (arguments, registry.FITTING_KEPT),
     "Workspaces._seen": (places, workspaces.KEPT_PLACES + 1),

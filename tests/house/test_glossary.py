@@ -17,7 +17,7 @@ def rows(text: str) -> list[list[str]]:
 def test_words_stand_once_and_in_order() -> None:
     for part in (WORDS, FILES):
         words = [row[0] for row in rows(part)]
-        assert len(words) > 30
+        assert len(words) > 10
         assert words == sorted(set(words))
 
 

@@ -27,8 +27,8 @@ MOST_LINES_OF_A_FUNCTION = 40
 LONGER_FILES: dict[str, str] = {
     "starter/serve/response_bodies.py": "all that the HTTP API answers, in one list",
     "starter/provision/dev_server.py": "one server: how it is started, closed to strangers, awaited and ended",
-    "activities/tools/grep.py": "a chapter",
-    "activities/masking/masker.py": "every form in which a secret may be printed, and how it is cut out",
+    "activities/tools/file_search.py": "a chapter",
+    "activities/masker.py": "every form in which a secret may be printed, and how it is cut out",
     "starter/client/reading/asking.py": "a chapter: a session's questions, and each thing that its silence may mean",
     "starter/client/session.py": "all that a caller may ask of a session stands on one page",
     "workflows/contract.py": "all that a session and those who ask it must agree on, in one list",
@@ -58,10 +58,10 @@ LONGER_FILES: dict[str, str] = {
     "starter/client/hubs.py": "a chapter: all that a caller may ask of a hub",
     "agent/permission/decision_table.py": "the table, and what each row asks of a call, side by side",
     "activities/models/apis/openai_responses.py": "a chapter: one API, from its request to its reply",
-    "activities/models/apis/streams.py": "a chapter: what servers send, and what is read of it",
+    "activities/models/apis/sdk_calls.py": "a chapter: what servers send, and what is read of it",
     "activities/models/apis/vendor_model.py": "a chapter: one request through the library, from end to end",
     "activities/models/failures/failure_classification.py": "a chapter: from an exception to a verdict",
-    "activities/models/replies/assembly.py": "a chapter: from deltas to blocks",
+    "activities/models/replies.py": "a chapter: from deltas to blocks",
     "tests/activities/models/replies/shapes.py": "every shape in which servers stream, in one list",
 }
 """Path to the reason why the file is better in one piece."""

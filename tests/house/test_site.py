@@ -17,7 +17,7 @@ import yaml
 
 import longhaul
 from docs.making.tables import rows, schemas_of
-from longhaul.activities.models.script.script import ScriptLine
+from longhaul.activities.models.scripted_model import ScriptLine
 from longhaul.agent.entries import AnyEntry
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ReActConfig
 from longhaul.agent.views.event_types import AgentEvent, EventType

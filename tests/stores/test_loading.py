@@ -50,11 +50,11 @@ def hooks(registry): ...
 """
 SETTINGS = {
     "LONGHAUL_TOOLS": ("shop_tools", "longhaul.activities.tools.registry:load_modules"),
-    "LONGHAUL_ANALYZERS": ("shop_tools:Judge", "longhaul.activities.analysis.chain:load_analyzers"),
+    "LONGHAUL_ANALYZERS": ("shop_tools:Judge", "longhaul.activities.analysis:load_analyzers"),
     "LONGHAUL_CLIENT_HOOKS": ("shop_tools:hooks", "longhaul.starter.client.hooks:hooks_for_all"),
     "LONGHAUL_CONDENSERS": ("shop_tools:Short", "longhaul.activities.compression.condensers:load_condensers"),
     "LONGHAUL_HOOKS": ("shop_tools:hook", "longhaul.activities.context.prompt_hooks:load_hooks"),
-    "LONGHAUL_MIDDLEWARES": ("shop_tools:Guard", "longhaul.activities.middlewares.registry:load_middlewares"),
+    "LONGHAUL_MIDDLEWARES": ("shop_tools:Guard", "longhaul.activities.middlewares.middleware_chain:load_middlewares"),
     "LONGHAUL_OFFLOADERS": ("shop_tools:Away", "longhaul.stores.offload.offloaders:load_offloaders"),
     "LONGHAUL_STORE": ("shop_tools:Shelf", "longhaul.stores.state.open_store:open_store"),
 }

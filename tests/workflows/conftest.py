@@ -16,9 +16,9 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client, WorkflowHandle
 from temporalio.service import RPCError
 
-from longhaul.activities.models.key_places import KeyPlace
+from longhaul.activities import recovery
+from longhaul.activities.models.profiles import KeyPlace
 from longhaul.activities.models.providers import Providers
-from longhaul.activities.recovery import readout
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.agent.values.stuck_detection import StuckConfig
@@ -209,7 +209,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
         (session_copies, "SILENT_SECONDS"),
     ):
         monkeypatch.setattr(module, name, 2.0)
-    monkeypatch.setattr(readout, "QUERY_TIMEOUT", timedelta(seconds=2))
+    monkeypatch.setattr(recovery, "QUERY_TIMEOUT", timedelta(seconds=2))
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ import signal
 from pathlib import Path
 
 from longhaul.activities.attempt.secrets import secret
-from longhaul.activities.middlewares.middleware import Middleware, RunTool, ToolUse
-from longhaul.activities.middlewares.runtime import RuntimeContext
+from longhaul.activities.middlewares.middleware import Middleware, RuntimeContext, RunTool, ToolUse
 from longhaul.activities.tool import ToolOutput
 from longhaul.activities.tools.function import tool
 from longhaul.agent.values.conversation.tools import Effect

@@ -8,8 +8,16 @@ from typing import Annotated
 
 from pydantic import Field
 
-from longhaul.activities.middlewares.middleware import AskModel, Interruption, Middleware, RunTool, Stopped, ToolUse
-from longhaul.activities.middlewares.runtime import RuntimeContext, runtime_context
+from longhaul.activities.middlewares.middleware import (
+    AskModel,
+    Interruption,
+    Middleware,
+    RuntimeContext,
+    RunTool,
+    Stopped,
+    ToolUse,
+    runtime_context,
+)
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.activities.tool import ToolOutput
 from longhaul.activities.tools.function import tool

@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from longhaul.activities.middlewares.middleware import Middleware, RunTool, ToolUse
-from longhaul.activities.middlewares.runtime import RuntimeContext
+from longhaul.activities.middlewares.middleware import Middleware, RuntimeContext, RunTool, ToolUse
 from longhaul.activities.tool import ToolOutput
 from longhaul.activities.tools.function import tool
-from longhaul.activities.tools.skills.skill_loaders import LoadedSkill, SkillLoader
+from longhaul.activities.tools.skills import LoadedSkill, SkillLoader
 from longhaul.agent.values.conversation.messages import Msg, ToolResultBlock
 from longhaul.agent.values.conversation.tools import Effect
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from longhaul.activities.attempt.secrets import secret
-from longhaul.activities.process.progress import progress
+from longhaul.activities.process.program_output import progress
 from longhaul.activities.tool import Found, ToolCall, ToolOutput
 from longhaul.activities.tools.function import tool
 from longhaul.activities.tools.postprocessors import postprocessor

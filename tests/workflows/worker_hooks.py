@@ -2,9 +2,7 @@
 
 from dataclasses import replace
 
-from longhaul.activities.middlewares.hooked import HookedMiddleware
-from longhaul.activities.middlewares.middleware import ToolUse
-from longhaul.activities.middlewares.runtime import RuntimeContext
+from longhaul.activities.middlewares.middleware import HookedMiddleware, RuntimeContext, ToolUse
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.activities.tool import ToolOutput
 from longhaul.agent.values.conversation.messages import TextBlock

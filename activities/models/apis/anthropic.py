@@ -1,25 +1,323 @@
-"""Claude through Anthropic's Messages API and SDK, always streamed."""
+"""Claude through Anthropic's Messages API and SDK, always streamed; it is asked to think in one way for a whole turn.
 
-from collections.abc import Callable
+Sources: platform.claude.com, "Messages", "Extended thinking", "Thinking in tool and multi-turn workflows",
+"Effort".
+"""
+
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, assert_never
 
 import anthropic
 from anthropic.types import Message, RawMessageStreamEvent
 
-from longhaul.activities.models.apis.anthropic_prompt import build_payload, version_of
-from longhaul.activities.models.apis.anthropic_thoughts import betas_of
-from longhaul.activities.models.apis.streams import finish, read_all, silence_of, timeout_of
-from longhaul.activities.models.failures.errors import ProviderError
-from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
+from longhaul.activities.models.apis.sdk_calls import (
+    WireItem,
+    finish,
+    mapped,
+    read_all,
+    sent,
+    signing_in,
+    silence_of,
+    timeout_of,
+    wire_item,
+)
+from longhaul.activities.models.failures.status_table import ProviderError
+from longhaul.activities.models.model import AnswerSchema, Delta, ModelReply, ModelRequest, scrub, scrub_json
+from longhaul.activities.models.model_limits import output_limit
 from longhaul.activities.models.profiles import BETA, profiled, with_betas
-from longhaul.activities.models.replies.assembly import Assembly, Draft, dict_of, id_of, text_of
-from longhaul.activities.models.replies.usage import anthropic_counts, anthropic_usage
-from longhaul.activities.models.requests.sampling_parameters import noted, refused_by_claude
-from longhaul.activities.models.requests.structured_output import forced_or_in_words
-from longhaul.activities.models.requests.text import scrub
-from longhaul.activities.models.requests.wire_items import mapped, sent
-from longhaul.activities.models.sign_in import signing_in
+from longhaul.activities.models.replies import (
+    Assembly,
+    Draft,
+    anthropic_counts,
+    anthropic_usage,
+    dict_of,
+    id_of,
+    text_of,
+)
+from longhaul.activities.models.requests.answer_form import forced_or_in_words
+from longhaul.activities.models.requests.model_parameters import NONE, effort_of, noted, refused_by_claude
+from longhaul.activities.models.requests.thinking_origin import binds_thinking
+from longhaul.activities.models.requests.tool_definitions import wire_name
+from longhaul.activities.models.requests.turns import (
+    AssistantTurn,
+    Part,
+    Turn,
+    UserTurn,
+    answer_schema,
+    arguments_of,
+    arrange,
+    failed,
+    left_out,
+    parts_of,
+    shown,
+    wire_id,
+    wire_schema,
+    with_names,
+)
+from longhaul.agent.values.conversation.messages import (
+    IMAGES,
+    Base64Source,
+    DataBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+)
+
+INTERLEAVED = "interleaved-thinking-2025-05-14"
+"""The beta by which a Claude that is given a budget thinks between its calls too, and not at the first one alone."""
+BINDING_CONTROLS = "thinking-binding-controls-2026-08-01"
+"""The beta that a request names which says what becomes of thoughts behind a changed beginning."""
+
+Version = tuple[int, int]
+_THINKS_BY_ITSELF: Version = (5, 0)
+_ADAPTIVE: Version = (4, 6)
+"""From here on a model finds its own budget, and may think between calls."""
+_INTERLEAVES: Version = (4, 0)
+
+
+def thinking_fields(request: ModelRequest, version: Version, turns: Sequence[Turn], notes: list[str]) -> dict[str, Any]:
+    """`thinking` and `output_config`, where they are to be set, and `max_tokens`."""
+    wanted, by_itself = request.config.reasoning_effort, version >= _THINKS_BY_ITSELF
+    off = wanted == NONE and not by_itself
+    effort = None if off else effort_of(request.model, wanted, notes)
+    thinking: dict[str, Any] = {"type": "disabled"} if off else _thinking(request, version, turns, notes)
+    thinks = by_itself or thinking.get("type") in ("adaptive", "enabled")
+    fields: dict[str, Any] = {"max_tokens": output_limit(request.config, thinks=thinks)}
+    if thinking.get("type") == "enabled":
+        fields["max_tokens"] = request.config.max_output_tokens + thinking["budget_tokens"]
+    if thinking:
+        fields["thinking"] = thinking
+    if effort is not None:
+        fields["output_config"] = {"effort": effort}
+    return fields
+
+
+def _thinking(request: ModelRequest, version: Version, turns: Sequence[Turn], notes: list[str]) -> dict[str, Any]:
+    config, adaptive = request.config, version >= _ADAPTIVE
+    budget = config.thinking_budget_tokens
+    wanted = budget is not None or (adaptive and config.reasoning_effort is not None)
+    if not wanted:
+        return {}
+    if request.answer is not None:
+        notes.append("Thinking is off for this call: Anthropic does not think when the answer's form is forced.")
+        return {}
+    if adaptive:
+        if budget is not None:
+            notes.append("The thinking budget was left out: this model sets its own.")
+        return {"type": "adaptive", "display": "summarized"}
+    if not _begun_with_thinking(turns):
+        notes.append("Thinking is off for the rest of this turn: its first calls were made without it.")
+        return {}
+    return {"type": "enabled", "budget_tokens": budget}
+
+
+def _begun_with_thinking(turns: Sequence[Turn]) -> bool:
+    """Whether the calls that the request continues, if any, began with a thought that Anthropic has signed.
+
+    A loop of calls is one turn to Anthropic. With a budget the model thinks at its first call, and need not at the
+    others; one that was begun without, as by a fallback of another provider, is refused with it. So the first call
+    decides, however the turn goes on: a configuration that changes within a turn loses all that is cached of messages,
+    each time.
+    """
+    first: AssistantTurn | None = None
+    for turn in reversed(turns):
+        if isinstance(turn, UserTurn):
+            continue  # a hint, or what was said meanwhile
+        if not turn.calls():
+            break
+        first = turn
+    return first is None or is_signed(first.blocks[0])
+
+
+def is_signed(block: TextBlock | ThinkingBlock | ToolCallBlock) -> bool:
+    """Whether it is a thought that Anthropic takes back."""
+    extras = (block.model_extra or {}) if isinstance(block, ThinkingBlock) else {}
+    return bool(extras.get("signature") or extras.get("redacted_thinking_data"))
+
+
+def let_thoughts_be_dropped(payload: dict[str, Any]) -> None:
+    """Where a beginning has changed that nobody here knows of: the request would be refused. Models that bind thoughts
+    to it think whether they are told so or not."""
+    thinking = payload.get("thinking", {"type": "adaptive"})
+    payload["thinking"] = {**thinking, "block_binding": {"prefix_mismatch_behavior": "drop_block"}}
+
+
+def betas_of(payload: dict[str, Any], version: Version) -> list[str]:
+    """Those that Anthropic's own server has to be named for this request."""
+    thinking = payload.get("thinking", {})
+    betas = [INTERLEAVED] if thinking.get("type") == "enabled" and version >= _INTERLEAVES else []
+    return [*betas, BINDING_CONTROLS] if "block_binding" in thinking else betas
+
+
+_CACHE_MARK = {"type": "ephemeral"}
+_MOST_TEMPERATURE = 1
+_MARKED_MESSAGES = 2
+"""Anthropic allows four marks; system and tools take one each. The one before the last finds the previous call's
+prefix even when a turn added more blocks than the 20 that a lookup goes back."""
+
+
+def build_payload(request: ModelRequest, notes: list[str], *, official: bool = False) -> dict[str, Any]:
+    """The keyword arguments of `messages.create`; what had to be left out or changed goes into `notes`.
+    `official`: Anthropic's own server, not a compatible one."""
+    turns = arrange(request.messages)
+    messages = _messages(turns, notes)
+    _mark_for_cache(messages)
+    payload: dict[str, Any] = {
+        "model": request.model,
+        "messages": messages,
+        **thinking_fields(request, version_of(request.model), turns, notes),
+    }
+    if request.system.strip():
+        payload["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHE_MARK}]
+    if request.tools:
+        payload["tools"] = _tools(request)
+        if request.no_calls:
+            payload["tool_choice"] = {"type": "none"}
+        elif request.must_call and "thinking" not in payload and not (official and binds_thinking(request.model)):
+            # With thinking the API takes no such choice; the context says it in words.
+            payload["tool_choice"] = {"type": "tool", "name": request.must_call}
+    if request.answer is not None:
+        _force(payload, request.answer)
+    if official and request.answer is None and binds_thinking(request.model):
+        let_thoughts_be_dropped(payload)
+    _set_temperature(payload, request, notes)
+    return {name: value if name == "messages" else scrub_json(value) for name, value in payload.items()}
+
+
+def _tools(request: ModelRequest) -> list[dict[str, Any]]:
+    tools: list[dict[str, Any]] = []
+    for tool in request.tools:
+        described = {"description": tool.description} if tool.description else {}
+        tools.append({"name": tool.name, **described, "input_schema": wire_schema(tool)})
+    tools[-1]["cache_control"] = _CACHE_MARK
+    return tools
+
+
+def _force(payload: dict[str, Any], answer: AnswerSchema) -> None:
+    tool = {"name": wire_name(answer.name), "description": answer.description, "input_schema": answer_schema(answer)}
+    payload["tools"] = [*payload.get("tools", ()), tool]
+    payload["tool_choice"] = {"type": "tool", "name": tool["name"], "disable_parallel_tool_use": True}
+
+
+def _messages(turns: Sequence[Turn], notes: list[str]) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = []
+    for turn in turns:
+        for message in shown(turn, ("messages",), _of_turn, notes):
+            _append(messages, message)
+    if not messages or messages[0]["role"] != "user":
+        messages.insert(0, {"role": "user", "content": [{"type": "text", "text": "(The conversation begins here.)"}]})
+    if messages[-1]["role"] != "user":
+        # A request that ends with the assistant asks it to continue its own words, which newer models refuse.
+        _append(messages, {"role": "user", "content": [{"type": "text", "text": "(Continue.)"}]})
+    return messages
+
+
+def _of_turn(turn: Turn, notes: list[str]) -> list[WireItem]:
+    if isinstance(turn, UserTurn):
+        sides = {"user": [_part(part, notes) for part in with_names(turn.said)]}
+    else:
+        # First in the user turn, or Anthropic refuses the request; what was said meanwhile comes after.
+        sides = {"assistant": _blocks(turn, notes), "user": [_result(result, notes) for result in turn.answers()]}
+    return [wire_item({"role": role, "content": content}) for role, content in sides.items() if content]
+
+
+def _append(messages: list[dict[str, Any]], message: dict[str, Any]) -> None:
+    """Joined with one of the same side before it, which is another request's too and stays as it is."""
+    if messages and messages[-1]["role"] == message["role"]:
+        messages[-1] = {**message, "content": [*messages[-1]["content"], *message["content"]]}
+    else:
+        messages.append(message)
+
+
+def _blocks(turn: AssistantTurn, notes: list[str]) -> list[dict[str, Any]]:
+    content: list[dict[str, Any]] = []
+    for block in turn.blocks:
+        match block:
+            case TextBlock():
+                content.append({"type": "text", "text": block.text})
+            case ToolCallBlock():
+                called = {"id": wire_id(block.id), "name": wire_name(block.name), "input": arguments_of(block)}
+                content.append({"type": "tool_use", **called})
+            case ThinkingBlock():
+                content += _thought(block, notes)
+            case _ as never:
+                assert_never(never)
+    return content
+
+
+def _thought(block: ThinkingBlock, notes: list[str]) -> list[dict[str, Any]]:
+    extras = block.model_extra or {}
+    if data := extras.get("redacted_thinking_data"):
+        return [{"type": "redacted_thinking", "data": data}]
+    if signature := extras.get("signature"):
+        return [{"type": "thinking", "thinking": block.thinking, "signature": signature}]
+    notes.append("Thinking of another provider was left out: Anthropic takes back only what it has signed.")
+    return []
+
+
+def _result(result: ToolResultBlock, notes: list[str]) -> dict[str, Any]:
+    content = [_part(part, notes) for part in parts_of(result.output) or [TextBlock(text="(no output)")]]
+    sent = {"type": "tool_result", "tool_use_id": wire_id(result.id), "content": content}
+    if not failed(result):
+        return sent
+    if all(part["type"] == "text" for part in content):
+        return {**sent, "is_error": True}
+    # "all content must be type text if is_error": a picture of what failed says more than the field.
+    return {**sent, "content": [{"type": "text", "text": f"[{result.state.value}]"}, *content]}
+
+
+def _part(part: Part, notes: list[str]) -> dict[str, Any]:
+    if isinstance(part, TextBlock):
+        return {"type": "text", "text": part.text}
+    kind = _kind_of(part)
+    if kind is None:
+        return {"type": "text", "text": left_out(part, notes)}
+    source = part.source
+    if isinstance(source, Base64Source):
+        return {"type": kind, "source": {"type": "base64", "media_type": source.media_type, "data": source.data}}
+    return {"type": kind, "source": {"type": "url", "url": source.url}}
+
+
+def _kind_of(part: DataBlock) -> str | None:
+    source = part.source
+    if not isinstance(source, Base64Source) and not source.url.startswith(("https://", "http://")):
+        return None
+    if source.media_type == "application/pdf":
+        return "document"
+    return "image" if source.media_type in IMAGES else None
+
+
+def _mark_for_cache(messages: list[dict[str, Any]]) -> None:
+    users = [place for place, message in enumerate(messages) if message["role"] == "user"]
+    for place in users[-_MARKED_MESSAGES:]:
+        *before, last = messages[place]["content"]
+        messages[place] = {"role": "user", "content": [*before, {**last, "cache_control": _CACHE_MARK}]}
+
+
+def _set_temperature(payload: dict[str, Any], request: ModelRequest, notes: list[str]) -> None:
+    if request.config.temperature is None:
+        return
+    if payload.get("thinking", {"type": "disabled"})["type"] != "disabled" or version_of(request.model) >= (4, 7):
+        notes.append("The temperature was left out: this model takes none with these settings.")
+        return
+    if request.config.temperature > _MOST_TEMPERATURE:
+        notes.append(f"The temperature is {_MOST_TEMPERATURE}: Anthropic takes no more.")
+    payload["extra_body"] = {"temperature": min(request.config.temperature, _MOST_TEMPERATURE)}
+
+
+def version_of(model: str) -> tuple[int, int]:
+    """Of a Claude model, from its name; (0, 0) for a name without one, as compatible servers have.
+
+    From 4.6 on thinking is adaptive, from 4.7 on a budget and a temperature are refused ("Extended thinking").
+    """
+    if re.match(r"claude-(mythos|fable)-", model):
+        return (5, 0)
+    found = re.match(r"claude-(?:[a-z]+-)?(\d{1,2})(?:-(\d{1,2})(?!\d))?(?!\d)", model)
+    return (int(found[1]), int(found[2] or 0)) if found else (0, 0)
+
 
 Client = (
     anthropic.AsyncAnthropic
@@ -31,7 +329,8 @@ Client = (
 
 
 class AnthropicModel:
-    """Raises the SDK's errors and `activities.models.failures.errors`; nothing is retried here, Temporal does that."""
+    """Raises the SDK's errors and `activities.models.failures.status_table`; nothing is retried here, Temporal does
+    that."""
 
     def __init__(self, client: Client, *, rewrites: bool = False) -> None:
         """`rewrites`: the client makes another address and body of what it is given, and signs that."""

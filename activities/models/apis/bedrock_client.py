@@ -8,7 +8,7 @@ import boto3  # type: ignore[import-untyped]
 from botocore import UNSIGNED  # type: ignore[import-untyped]
 from botocore.config import Config  # type: ignore[import-untyped]
 
-from longhaul.activities.models.apis.streams import ANSWER_SECONDS, CONNECT_SECONDS
+from longhaul.activities.models.apis.sdk_calls import ANSWER_SECONDS, CONNECT_SECONDS
 
 AT_ONCE = 1_000
 """Calls of a worker: boto3 waits in a thread for each piece of each stream, and the library would have 40 of them for

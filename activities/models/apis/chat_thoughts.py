@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from longhaul.activities.models.replies.assembly import Assembly, Draft, list_of, text_of
+from longhaul.activities.models.replies import Assembly, Draft, list_of, text_of
 from longhaul.activities.models.requests.turns import AssistantTurn
 from longhaul.agent.values.conversation.messages import REASONING_FIELD, ThinkingBlock, ToolCallBlock
 

@@ -26,16 +26,15 @@ from pydantic_ai.models import Model as VendorsModel
 
 from longhaul.activities.models.apis.chat_thoughts import NO_REASONING, WANTS_REASONING
 from longhaul.activities.models.apis.vendors import Vendor
-from longhaul.activities.models.model import ModelRequest
-from longhaul.activities.models.replies.assembly import Assembly
-from longhaul.activities.models.requests.arrangement import arrange
-from longhaul.activities.models.requests.openai_parts import arguments_text, attachment_of, state_mark
-from longhaul.activities.models.requests.text import scrub, scrub_json
-from longhaul.activities.models.requests.tool_names import wire_name
+from longhaul.activities.models.model import ModelRequest, scrub, scrub_json
+from longhaul.activities.models.replies import Assembly
+from longhaul.activities.models.requests.model_parameters import arguments_text, attachment_of, state_mark
+from longhaul.activities.models.requests.tool_definitions import wire_name
 from longhaul.activities.models.requests.turns import (
     AssistantTurn,
     Part,
     UserTurn,
+    arrange,
     left_out,
     parts_of,
     wire_id,

@@ -1,16 +1,21 @@
 """Models of many vendors through pydantic-ai, whose classes know each vendor's API, and what its models want.
 
-The loop, the retries and the record are ours: the library makes one request, and reads one stream."""
+The loop, the retries and the record are ours: the library makes one request, and reads one stream.
+
+The clients of the vendors' SDKs, as pydantic-ai takes them: they retry nothing, and add nothing from the environment
+but, where a cloud is signed in to by identity, what the worker runs as.
+"""
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import httpx2
+import openai
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import (
     ModelResponse,
@@ -25,25 +30,205 @@ from pydantic_ai.messages import (
     ToolCallPartDelta,
 )
 from pydantic_ai.models import Model as VendorsModel
-from pydantic_ai.models import infer_model
+from pydantic_ai.models import ModelRequestParameters, infer_model
+from pydantic_ai.providers import Provider, infer_provider_class
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
 
 from longhaul.activities.models.apis.chat_thoughts import DETAILS, FIELDS
 from longhaul.activities.models.apis.openai_chat import ChatReply, said_in_content
-from longhaul.activities.models.apis.streams import CUT, finish, heard, limit_silence, silence_of
-from longhaul.activities.models.apis.vendor_clients import http_client, provider_of
+from longhaul.activities.models.apis.sdk_calls import (
+    ANSWER_SECONDS,
+    CONNECT_SECONDS,
+    CUT,
+    finish,
+    heard,
+    limit_silence,
+    signing_in,
+    silence_of,
+    timeout_of,
+)
 from longhaul.activities.models.apis.vendor_messages import CALL, messages_of, put_together
-from longhaul.activities.models.apis.vendor_settings import forces, settings_of, tools_of
-from longhaul.activities.models.apis.vendors import VENDORS, Hosted, Sdk, vendor_of
-from longhaul.activities.models.failures.error_bodies import LONGEST_CHARACTERS
-from longhaul.activities.models.failures.errors import IncompleteStreamError, NoReplyError, ProviderError, SetupError
-from longhaul.activities.models.failures.privacy import for_a_person
-from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
-from longhaul.activities.models.replies.assembly import Assembly, Draft, Kind, dict_of, id_of, list_of, text_of
-from longhaul.activities.models.replies.stop_reason_table import is_known
-from longhaul.activities.models.requests.structured_output import NOT_FORCED, forced_or_in_words, in_words
-from longhaul.activities.models.sign_in import signing_in
+from longhaul.activities.models.apis.vendors import OPENAI, VENDORS, Hosted, Sdk, Vendor, left_out, vendor_of
+from longhaul.activities.models.failures.error_bodies import LONGEST_BODY_CHARACTERS, for_a_person
+from longhaul.activities.models.failures.status_table import (
+    IncompleteStreamError,
+    NoReplyError,
+    ProviderError,
+    SetupError,
+)
+from longhaul.activities.models.model import Delta, ModelReply, ModelRequest, is_known, scrub_json
+from longhaul.activities.models.model_limits import output_limit
+from longhaul.activities.models.replies import Assembly, Draft, Kind, dict_of, id_of, list_of, text_of
+from longhaul.activities.models.requests.answer_form import NOT_FORCED, forced_or_in_words, in_words
+from longhaul.activities.models.requests.model_parameters import effort_of, is_claude, is_fixed, is_reasoning_model
+from longhaul.activities.models.requests.tool_definitions import wire_name, with_plain_parts
+from longhaul.activities.models.requests.turns import answer_schema, wire_schema
 from longhaul.agent.values.conversation.messages import Usage
+
+
+def http_client(vendor: Vendor, hooks: Mapping[str, Sequence[Any]]) -> Any:
+    """Each SDK wants a client of its own kind, those of OpenAI and Groq with their own defaults."""
+    events = {name: list(each) for name, each in hooks.items()}
+    if vendor.sdk == "openai":
+        return openai.DefaultAsyncHttpxClient(event_hooks=events)
+    if vendor.sdk == "groq":
+        import groq  # noqa: PLC0415
+
+        return groq.DefaultAsyncHttpxClient(event_hooks=events)
+    library: Any = httpx if vendor.sdk == "cohere" else httpx2
+    limits = library.Limits(max_connections=1_000, max_keepalive_connections=100)
+    timeout = library.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
+    return library.AsyncClient(timeout=timeout, limits=limits, event_hooks=events)
+
+
+def provider_of(name: str, vendor: Vendor, api_key: str | None, at: Hosted, http: Any) -> Provider[Any]:
+    """`api_key`: None where the worker signs in as what it runs as."""
+    kind: Callable[..., Provider[Any]] = infer_provider_class(vendor.library_name or name)
+    if vendor.sdk == "bedrock":
+        from longhaul.activities.models.apis.bedrock_client import bedrock_client  # noqa: PLC0415  boto3 is large
+
+        return kind(bedrock_client=bedrock_client(api_key, at.base_url, at.region))
+    if vendor.library_name == "google-cloud":
+        from google.oauth2.credentials import Credentials  # noqa: PLC0415
+
+        bearing: Any = None if api_key is None else Credentials(token=api_key)  # type: ignore[no-untyped-call]
+        return kind(credentials=bearing, project=at.project, location=at.region, base_url=at.base_url, http_client=http)
+    key, base_url = api_key or "", at.base_url
+    if vendor.sdk == "openai":
+        headers = left_out(openai.Omit(), key, *OPENAI)
+        return kind(
+            openai_client=openai.AsyncOpenAI(
+                api_key=key, base_url=base_url, max_retries=0, default_headers=headers, http_client=http
+            )
+        )
+    if vendor.sdk == "groq":
+        import groq  # noqa: PLC0415  the library of one vendor
+
+        headers = left_out(groq.Omit(), key, "GROQ_CUSTOM_HEADERS")
+        return kind(
+            groq_client=groq.AsyncGroq(
+                api_key=key, base_url=base_url, max_retries=0, default_headers=headers, http_client=http
+            )
+        )
+    if vendor.sdk == "cohere":
+        import cohere  # noqa: PLC0415
+
+        return kind(cohere_client=cohere.AsyncClientV2(key, base_url=base_url, max_retries=0, httpx_client=http))
+    return kind(api_key=key, base_url=base_url, http_client=http)
+
+
+_BEDROCK = "bedrock"
+"""The library's word for Converse."""
+_NAMES: Mapping[str, str] = {
+    "temperature": "The temperature",
+    "top_p": "The field top_p",
+    "seed": "The seed",
+    "stop_sequences": "The list of stop words",
+    "extra_headers": "The profile's list of headers",
+    "extra_body": "The profile's extra_body",
+    "thinking": "The effort",
+}
+
+
+def tools_of(model: VendorsModel, request: ModelRequest) -> ModelRequestParameters:
+    tools = [_tool(tool.name, tool.description, with_plain_parts(wire_schema(tool))) for tool in request.tools]
+    if (answer := request.answer) is not None:
+        tools.append(_tool(wire_name(answer.name), answer.description, with_plain_parts(answer_schema(answer))))
+    if not tools and model.system == _BEDROCK:
+        tools = [_tool(name, "", {"type": "object"}) for name in _once_called(request)]
+    return ModelRequestParameters(function_tools=tools)
+
+
+def _once_called(request: ModelRequest) -> list[str]:
+    """Converse refuses calls in a conversation to which no tool is offered."""
+    named = (wire_name(call.name) for message in request.messages for call in message.get_tool_calls())
+    return list(dict.fromkeys(named))
+
+
+def _tool(name: str, description: str, schema: dict[str, Any]) -> ToolDefinition:
+    """Not strict: then some vendors would want each argument of it to be required."""
+    return ToolDefinition(name=name, parameters_json_schema=schema, description=description or None, strict=False)
+
+
+def settings_of(model: VendorsModel, request: ModelRequest, notes: list[str]) -> ModelSettings:
+    """What this model takes of what was wished for; `notes` say what it does not."""
+    thinks = bool(model.profile.get("supports_thinking", False))
+    wished = _wishes(model.model_name, request, notes)
+    if model.system == _BEDROCK:
+        _as_converse_has_it(wished, notes)
+    refused = _refused(model) | (frozenset() if thinks else {"thinking"})
+    if wished.get("thinking") and model.profile.get("bedrock_thinking_variant") == "anthropic":
+        refused |= {"temperature", "top_p"}
+    notes += [f"{_NAMES[name]} was left out: this model takes none." for name in wished if name in refused]
+    timeout = timeout_of(request.config)
+    takes_parts = model.provider is not None and isinstance(model.provider.client, openai.AsyncOpenAI)
+    sent: dict[str, Any] = {name: value for name, value in wished.items() if name not in refused}
+    sent["max_tokens"] = output_limit(request.config, thinks=thinks)
+    if "max_retries" not in model.unsupported_settings:
+        sent["max_retries"] = 0
+    if "timeout" not in model.unsupported_settings:  # else the client has one
+        sent["timeout"] = timeout if takes_parts else timeout.read
+    if is_claude(model.model_name) or model.profile.get("bedrock_supports_prompt_caching", False):
+        sent["cache"] = True  # the library sets marks, where its vendor passes them on
+    if request.answer is not None:
+        sent["tool_choice"] = [wire_name(request.answer.name)]
+    elif (request.no_calls and request.tools) or (model.system == _BEDROCK and not request.tools):
+        sent["tool_choice"] = "none"
+    elif request.must_call:
+        sent["tool_choice"] = [request.must_call]
+    return cast("ModelSettings", sent)
+
+
+def _refused(model: VendorsModel) -> frozenset[str]:
+    """Settings that the library would leave out in silence, or with a warning that nobody reads."""
+    of_profile = model.profile.get("openai_unsupported_model_settings", ())
+    name = model.model_name
+    named = [model.profile.get(f"{maker}_disallows_sampling_settings", False) for maker in ("anthropic", _BEDROCK)]
+    fixed = {"temperature", "top_p"} if any(named) or is_fixed(name) or is_reasoning_model(name) else set[str]()
+    return (
+        frozenset(model.unsupported_settings)
+        | fixed
+        | frozenset(name for name in (of_profile if isinstance(of_profile, tuple | list | frozenset) else ()))
+    )
+
+
+def forces(model: VendorsModel) -> bool:
+    """Whether it can be told which tool it has to call."""
+    at_bedrock = model.system != _BEDROCK or model.profile.get("bedrock_supports_tool_choice", False)
+    return bool(at_bedrock and model.profile.get("supports_forced_tool_choice", True))
+
+
+def _as_converse_has_it(wished: dict[str, Any], notes: list[str]) -> None:
+    """Bedrock's Converse API takes further fields in one of its own, and no temperature above 1
+    (docs.aws.amazon.com, "InferenceConfiguration")."""
+    if "extra_body" in wished:
+        wished["bedrock_additional_model_requests_fields"] = wished.pop("extra_body")
+    if wished.get("temperature", 0) > 1:
+        notes.append("Bedrock takes no temperature above 1: it is asked for 1.")
+        wished["temperature"] = 1.0
+
+
+def _wishes(name: str, request: ModelRequest, notes: list[str]) -> dict[str, Any]:
+    config, profile = request.config, request.profile
+    thinking: bool | str | None = effort_of(name, config.reasoning_effort, notes)
+    if thinking == "none":
+        thinking = False
+    if config.thinking_budget_tokens is not None:
+        notes.append("The thinking budget was left out: here an effort says how much a model thinks.")
+        thinking = True if thinking is None else thinking
+    wished: dict[str, Any] = {"temperature": config.temperature, "thinking": thinking}
+    if profile is not None:
+        wished |= {
+            "top_p": profile.top_p,
+            "seed": profile.seed,
+            "stop_sequences": list(profile.stop) or None,
+            "extra_headers": dict(profile.headers) or None,
+            "extra_body": scrub_json(profile.extra_body) or None,
+        }
+    return {name: value for name, value in wished.items() if value is not None}
+
 
 _STOPS: Mapping[str, str] = {
     "stop": "stop",
@@ -62,7 +247,7 @@ _REASONING = ("reasoning_tokens", "thoughts_tokens")
 
 
 class VendorModel:
-    """Raises the library's errors and `activities.models.failures.errors`; nothing is retried here."""
+    """Raises the library's errors and `activities.models.failures.status_table`; nothing is retried here."""
 
     def __init__(self, provider_name: str, api_key: str | None, at: Hosted) -> None:
         """`api_key`: None where the worker signs in to a cloud as what it runs as."""
@@ -171,7 +356,7 @@ async def _on_answer(response: httpx2.Response | httpx.Response) -> None:
             response.headers.pop(name, None)
     elif "html" in response.headers.get("content-type", ""):
         await response.aread()
-        call.failure = NoReplyError("text/html", response.text[:LONGEST_CHARACTERS])
+        call.failure = NoReplyError("text/html", response.text[:LONGEST_BODY_CHARACTERS])
         raise call.failure
 
 

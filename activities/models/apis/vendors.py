@@ -1,14 +1,37 @@
 """The table of vendors whose models are called through pydantic-ai: keys, addresses, and what of the library they need.
 
-The library itself is imported by the first call alone."""
+The library itself is imported by the first call alone.
+
+Keeps SDKs from adding what stands in the environment to requests for other addresses than the provider's own.
+"""
 
 import importlib.util
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from longhaul.activities.models.failures.errors import SetupError
+from longhaul.activities.models.failures.status_table import SetupError
 from longhaul.agent.values.spec.profiles import IDENTITY
+
+ANTHROPIC = ("ANTHROPIC_CUSTOM_HEADERS",)
+OPENAI = ("OPENAI_CUSTOM_HEADERS", "OpenAI-Organization", "OpenAI-Project")
+"""A variable with lines of headers, and headers that have variables of their own."""
+
+
+def left_out(omit: object, api_key: str, variable: str, *headers: str) -> dict[str, Any]:
+    """Default headers that take the place of those: of `headers`, and of each in the lines of `variable`.
+
+    `omit` is the SDK's word for no header at all. An empty key: the SDK's client makes the header itself.
+    """
+    lines = os.environ.get(variable, "").split("\n")
+    named = [line.partition(":")[0].strip() for line in lines if ":" in line]
+    return {
+        name: f"Bearer {api_key}" if api_key and name.lower() == "authorization" else omit
+        for name in (*headers, *named)
+        if name
+    }
+
 
 Sdk = Literal["openai", "bedrock", "cohere", "google", "groq", "mistral"]
 _MODULES: Mapping[Sdk, str] = {

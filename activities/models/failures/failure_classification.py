@@ -10,22 +10,16 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
-from longhaul.activities.models.failures.content_filters import is_filtered, is_filtered_image
-from longhaul.activities.models.failures.error_bodies import said_in
-from longhaul.activities.models.failures.errors import (
-    HeldBack,
-    IncompleteStreamError,
-    NoReplyError,
-    ProviderError,
-    ScriptError,
-    SetupError,
-    ToldError,
+from longhaul.activities.models.failures.error_bodies import for_a_person, read_retry_after, said_in, within_limits
+from longhaul.activities.models.failures.error_meanings import (
+    OF_CONTENT,
+    RefusedContent,
+    is_filtered,
+    is_filtered_image,
+    is_spent,
+    read_refusal,
+    says_too_long,
 )
-from longhaul.activities.models.failures.overflow import says_too_long
-from longhaul.activities.models.failures.privacy import for_a_person
-from longhaul.activities.models.failures.quota import is_spent
-from longhaul.activities.models.failures.refusals import OF_CONTENT, RefusedContent, read_refusal
-from longhaul.activities.models.failures.retry_after import read_retry_after, within_limits
 from longhaul.activities.models.failures.status_table import (
     BAD_ADDRESS,
     BY_CATEGORY,
@@ -43,7 +37,14 @@ from longhaul.activities.models.failures.status_table import (
     TOO_LONG,
     TOO_MANY_TOOLS,
     UNREACHABLE,
+    HeldBack,
+    IncompleteStreamError,
     Kind,
+    NoReplyError,
+    ProviderError,
+    ScriptError,
+    SetupError,
+    ToldError,
     VerdictRow,
 )
 

@@ -1,6 +1,6 @@
 """Names that mean the same on every worker: whoever writes another one hears of it before a session begins.
 
-What an operator adds is named `module:name`, which workers alone know (`activities.attempt.worker_offers`).
+What an operator adds is named `module:name`, which workers alone know (`activities.attempt.worker_capabilities`).
 """
 
 import re
@@ -29,7 +29,7 @@ CONDENSERS = ("summary", "drop_oldest", "mask_observations")
 ANALYZERS = ("rules", "model")
 EffortName = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 EFFORTS: tuple[str, ...] = get_args(EffortName)
-"""Of reasoning, ascending: `activities.models.requests.efforts` knows which models have which."""
+"""Of reasoning, ascending: `activities.models.requests.model_parameters` knows which models have which."""
 
 FILE_TOOLS = ("Read", "Write", "Edit", "Grep", "Glob")
 """Their rules speak of paths, and hold for whichever tool reaches these."""

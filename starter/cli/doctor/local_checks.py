@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from longhaul.activities.process.program_run import find_ripgrep
 from longhaul.activities.process.sandbox import bwrap_problem
-from longhaul.activities.tools.ripgrep import find_ripgrep
 from longhaul.starter.hosting.secret_values import BadSecrets, read_secrets
 from longhaul.starter.provision.temporal_cli import cache_directory
 from longhaul.starter.settings import Settings

@@ -8,9 +8,8 @@ from typing import Any
 
 import httpx
 
-from longhaul.activities.models.failures.errors import SetupError
-from longhaul.activities.models.key_places import NO_KEY, BadKeyPlaces, read_key_places
-from longhaul.activities.models.profiles import BadProfiles, read_profiles
+from longhaul.activities.models.failures.status_table import SetupError
+from longhaul.activities.models.profiles import NO_KEY, BadKeyPlaces, BadProfiles, read_key_places, read_profiles
 from longhaul.activities.models.providers import Providers
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.profiles import ModelProfile, tells_family

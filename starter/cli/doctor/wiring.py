@@ -2,8 +2,8 @@
 
 from collections.abc import AsyncIterator
 
-from longhaul.activities.analysis.chain import AnalyzerSetupError, load_analyzers
-from longhaul.activities.notify.opening import BadNotifySetting, open_channels
+from longhaul.activities.analysis import AnalyzerSetupError, load_analyzers
+from longhaul.activities.notify.notifications import BadNotifySetting, open_channels
 from longhaul.starter.cli.doctor.local_checks import Check
 from longhaul.starter.settings import Settings
 from longhaul.stores.streams.open_streams import open_streams, reach

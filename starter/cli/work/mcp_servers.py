@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.text import Text
 
+from longhaul.activities.examine_calls import Rehearsal
 from longhaul.activities.mcp.survey import Survey, Surveyed, surveying
-from longhaul.activities.rehearsal import Rehearsal
 from longhaul.agent.permission.rule_matching import rule_names
 from longhaul.agent.values.permission import PermissionContext
 from longhaul.agent.values.spec.agent_spec import AgentSpec

@@ -10,12 +10,11 @@ from typing import Any, BinaryIO, NoReturn, cast
 
 from pydantic import ValidationError
 
-from longhaul.activities.process.sandbox import Box
-
 # The one command that needs the tools themselves: it must look at a call just as a worker does.
-from longhaul.activities.rehearsal import Rehearsal
+from longhaul.activities.examine_calls import Rehearsal
+from longhaul.activities.process.sandbox import Box
+from longhaul.activities.tool import ToolSetupError
 from longhaul.activities.tools.registry import Toolbox, default_tools, load_modules
-from longhaul.activities.tools.setup_error import ToolSetupError
 from longhaul.agent.entries import Verdict
 from longhaul.agent.plain.errors import BadInput, what_is_wrong
 from longhaul.agent.values.permission import PermissionContext, PermissionMode, PermissionRule

@@ -1,6 +1,6 @@
 """Analyzers of an operator's own, as LONGHAUL_ANALYZERS names them."""
 
-from longhaul.activities.analysis.analyzer import Case, Finding
+from longhaul.activities.analysis import Case, Finding
 from longhaul.agent.values.permission import Risk
 
 

@@ -7,10 +7,17 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.analysis.analyzer import Analyzer, Case, Finding
-from longhaul.activities.analysis.chain import Analyzers, AnalyzerSetupError, load_analyzers
-from longhaul.activities.analysis.judging_model import ARGUMENTS_CHARS, JudgingModel
-from longhaul.activities.models.failures.errors import ProviderError
+from longhaul.activities.analysis import (
+    ARGUMENTS_CHARS,
+    Analyzer,
+    Analyzers,
+    AnalyzerSetupError,
+    Case,
+    Finding,
+    JudgingModel,
+    load_analyzers,
+)
+from longhaul.activities.models.failures.status_table import ProviderError
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.messages import Msg, TextBlock, ToolCallBlock, Usage, UserMsg

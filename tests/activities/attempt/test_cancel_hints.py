@@ -12,9 +12,8 @@ from uuid import uuid4
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from longhaul.activities.attempt import cancel_hints
-from longhaul.activities.attempt.cancel_hints import Hints
-from longhaul.activities.attempt.heartbeat import beating
+from longhaul.activities.attempt import heartbeat
+from longhaul.activities.attempt.heartbeat import Hints, beating
 from longhaul.stores.streams.open_streams import open_streams
 from longhaul.stores.streams.streams import StreamsUnavailable, key_of
 from tests.workflows.letters import until
@@ -27,7 +26,7 @@ BEAT_SECONDS = 20.0
 TELLER = """
 import asyncio, sys
 from pathlib import Path
-from longhaul.activities.attempt.cancel_hints import Hints
+from longhaul.activities.attempt.heartbeat import Hints
 from longhaul.stores.streams.open_streams import open_streams
 
 async def main(url, folder, queue, *told):
@@ -74,7 +73,7 @@ async def test_a_call_beats_soon_after_another_process_has_said_that_it_was_canc
     url: str, tmp_path: Path, trouble: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where the first reader fails in a way that nobody has foreseen."""
-    monkeypatch.setattr(cancel_hints, "AGAIN_SECONDS", 0.05)
+    monkeypatch.setattr(heartbeat, "AGAIN_SECONDS", 0.05)
     environment, beats = ActivityEnvironment(), list[float]()
     environment.info = replace(
         environment.info, heartbeat_timeout=timedelta(seconds=3 * BEAT_SECONDS), workflow_id="longhaul/teal"

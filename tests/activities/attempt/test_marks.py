@@ -10,9 +10,8 @@ import pytest
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.bash import Bash
-from longhaul.activities.tools.marked_arguments import checked
-from longhaul.activities.tools.registry import Toolbox
-from longhaul.activities.tools.write import Write
+from longhaul.activities.tools.file_changes import Write
+from longhaul.activities.tools.registry import Toolbox, checked
 from longhaul.agent.permission.call_facts import CallFacts, PathFact, SubCommand
 from longhaul.agent.values.conversation.messages import Msg, TextBlock, ToolCallBlock
 from tests.activities.tools.calls import place_at

@@ -8,7 +8,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from longhaul.activities.attempt.outages import ProviderAway, waited_out
+from longhaul.activities.attempt.model_attempts import ProviderAway, waited_out
 from longhaul.activities.models.failures.retry_errors import pause_seconds
 
 POLICY = RetryPolicy(initial_interval=timedelta(seconds=0.2), maximum_interval=timedelta(seconds=120))

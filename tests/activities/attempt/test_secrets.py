@@ -9,7 +9,7 @@ import pytest
 from longhaul.activities.attempt.secrets import SecretsSetupError, WorkerSecrets, given, secret
 from longhaul.activities.context.tokens import TokenCounter
 from longhaul.activities.context.tool_results import Returning
-from longhaul.activities.masking.masker import NO_SECRETS
+from longhaul.activities.masker import NO_SECRETS
 from longhaul.activities.tool import Place, ToolCall, ToolError
 from longhaul.activities.tools.bash import Bash
 from longhaul.agent.permission.call_facts import CallFacts

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from temporalio.exceptions import ApplicationError
 
-from longhaul.activities.attempt.user_rules import found
+from longhaul.activities.attempt.own_session import found
 from longhaul.agent.permission.rulebook import MAX_RULES, BadRule, id_of
 from longhaul.agent.values.permission import Behavior, PermissionRule, Scope
 from longhaul.stores.state.file_store import FileStore, MemoryStore

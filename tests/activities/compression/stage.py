@@ -12,10 +12,8 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from longhaul.activities.compress import Compressing, Dropped
-from longhaul.activities.compression.condensers import BUILT_IN
-from longhaul.activities.compression.view import Condenser, CountFor, by_bytes
-from longhaul.activities.context.context_cache import Contexts
-from longhaul.activities.context.prompt_digests import Specs
+from longhaul.activities.compression.condensers import BUILT_IN, Condenser, CountFor, by_bytes
+from longhaul.activities.context.context_cache import Contexts, Specs
 from longhaul.activities.contract import CompressInput, ContextAddress, Inline
 from longhaul.activities.models.providers import Providers
 from longhaul.agent.entries import ContextCompressed

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.contract import MODEL_FAILED
-from longhaul.activities.models.key_places import KeyPlace
+from longhaul.activities.models.profiles import KeyPlace
 from longhaul.activities.models.providers import Providers
 from longhaul.agent.plain.values import chain_digest
 from longhaul.agent.values.conversation.messages import (

@@ -6,8 +6,14 @@ from pathlib import Path
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from longhaul.activities.compression.condensers import CondenserSetupError, DropOldest, load_condensers
-from longhaul.activities.compression.view import Condensation, Question, View
+from longhaul.activities.compression.condensers import (
+    Condensation,
+    CondenserSetupError,
+    DropOldest,
+    Question,
+    View,
+    load_condensers,
+)
 from longhaul.agent.fold.context_state import MASK
 from longhaul.agent.values.conversation.messages import Usage
 from longhaul.agent.values.conversation.prompt import summary_message

@@ -9,11 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from temporalio.exceptions import ApplicationError
 
-from longhaul.activities.compression.fitting import answer_room, fitted, shortened
-from longhaul.activities.compression.rendering import Piece
+from longhaul.activities.compression.condensers import Question, by_bytes
 from longhaul.activities.compression.summary_call import Candidate, SummaryAttempt, SummaryCall
-from longhaul.activities.compression.view import Question, by_bytes
-from longhaul.activities.models.failures.errors import ProviderError
+from longhaul.activities.compression.summary_texts import Piece, answer_room, fitted, shortened
+from longhaul.activities.models.failures.status_table import ProviderError
 from longhaul.activities.models.model import AnswerSchema, Delta, ModelReply, ModelRequest
 from longhaul.activities.models.providers import Providers
 from longhaul.agent.values.conversation.messages import AssistantMsg, HintBlock, Msg, TextBlock, Usage, UserMsg

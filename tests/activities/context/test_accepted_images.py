@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from longhaul.activities.context.accepted_images import too_large_among
+from longhaul.activities.context.attachments import too_large_among
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, URLSource
 
 

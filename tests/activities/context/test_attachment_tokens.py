@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from longhaul.activities.context.attachment_tokens import attachment_tokens, pixel_size
+from longhaul.activities.context.attachments import attachment_tokens, pixel_size
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock
 
 GPT, CLAUDE = "openai:gpt-5.2", "anthropic:claude-opus-4-8"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from genai_prices.data import providers
 
-from longhaul.activities.context.context_windows import DEFAULT_TOKENS, context_length
+from longhaul.activities.models.model_limits import DEFAULT_TOKENS, context_length
 
 MAKERS = ("anthropic", "deepseek", "google", "minimax", "mistral", "moonshotai", "openai", "x-ai", "zhipuai")
 OTHER_WORK = re.compile(

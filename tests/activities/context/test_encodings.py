@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import tiktoken
 
-from longhaul.activities.context.encodings import FILES, Encodings, at_hand, cache_folder, encoding_name
+from longhaul.activities.context.tokens import FILES, Encodings, at_hand, cache_folder, encoding_name
 from tests.limits import SURE_SECONDS
 
 BYTEWISE = tiktoken.Encoding(

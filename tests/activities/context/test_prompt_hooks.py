@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from longhaul.activities.context.prompt_hooks import HookSetupError, PromptContext, PromptHook, PromptHooks, load_hooks
-from longhaul.activities.models.failures.errors import SetupError
 from longhaul.activities.models.failures.retry_errors import as_verdict
+from longhaul.activities.models.failures.status_table import SetupError
 from longhaul.agent.values.conversation.messages import ErrorInfo
 
 HERE = "tests.activities.context.test_prompt_hooks"

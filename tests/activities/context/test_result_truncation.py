@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhaul.activities.context.result_truncation import NOT_OURS, Output, marker, truncate
-from longhaul.activities.context.token_estimate import estimate
+from longhaul.activities.context.tokens import estimate
+from longhaul.activities.context.tool_results import NOT_OURS, Output, marker, truncate
 from longhaul.agent.values.conversation.messages import (
     Base64Source,
     DataBlock,

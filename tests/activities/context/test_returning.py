@@ -9,9 +9,8 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from longhaul.activities.attempt.secrets import WorkerSecrets
-from longhaul.activities.context.result_truncation import marker
 from longhaul.activities.context.tokens import TokenCounter
-from longhaul.activities.context.tool_results import Returning
+from longhaul.activities.context.tool_results import Returning, marker
 from longhaul.activities.contract import RecordedPlace, RunTool
 from longhaul.activities.tool import ToolOutput
 from longhaul.agent.permission.call_facts import CallFacts

@@ -9,7 +9,7 @@ from temporalio.testing import ActivityEnvironment
 
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.attempt.workspaces import Workspaces
-from longhaul.activities.context.prompt_digests import Specs
+from longhaul.activities.context.context_cache import Specs
 from longhaul.activities.context.system_prompt import MOST_HINTS, Prompting
 from longhaul.activities.context.tokens import TokenCounter
 from longhaul.activities.contract import NOT_HERE, PrepareReply

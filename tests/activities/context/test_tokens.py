@@ -8,9 +8,17 @@ from pathlib import Path
 import pytest
 import tiktoken
 
-from longhaul.activities.context.encodings import FILES, Encodings, at_hand
-from longhaul.activities.context.token_estimate import estimate
-from longhaul.activities.context.tokens import CALL_TOKENS, MESSAGE_TOKENS, TOOL_TOKENS, TOOLS_TOKENS, TokenCounter
+from longhaul.activities.context.tokens import (
+    CALL_TOKENS,
+    FILES,
+    MESSAGE_TOKENS,
+    TOOL_TOKENS,
+    TOOLS_TOKENS,
+    Encodings,
+    TokenCounter,
+    at_hand,
+    estimate,
+)
 from longhaul.agent.plain.measures import corrected
 from longhaul.agent.values.conversation.messages import (
     AssistantMsg,

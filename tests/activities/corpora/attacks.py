@@ -6,9 +6,9 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from longhaul.activities.repository.dangerous_files import danger_by_name, danger_to_others
+from longhaul.activities.repository import danger_by_name, danger_to_others
 from longhaul.activities.shell.environment_variables import hardened, scrubbed
-from longhaul.activities.shell.facts import examine_command
+from longhaul.activities.shell.walk import examine_command
 from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.permission.decision_table import decide_call, decide_planning
 from longhaul.agent.values.conversation.tools import ToolDescriptor

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longhaul.activities.shell.environment_variables import hardened, scrubbed
-from longhaul.activities.shell.facts import examine_command
 from longhaul.activities.shell.programs import EDITORS, GIT, PROGRAMS
+from longhaul.activities.shell.walk import examine_command
 from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.permission.decision_table import decide_call
 from longhaul.agent.values.conversation.tools import ToolDescriptor

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from longhaul.activities.kinds.kind import AgentKind, CallResult, KindSession
+from longhaul.activities.kinds.kind_registry import Fanout, RoundRobin, Sequential
 from longhaul.activities.kinds.next_step import Done, KindAnswer, KindFailed, digest, next_of, told
-from longhaul.activities.kinds.pipelines import Fanout, RoundRobin, Sequential
 from longhaul.agent.values.conversation.messages import Msg, UserMsg
 from longhaul.agent.values.subagents import LONGEST_TASK_CHARS
 

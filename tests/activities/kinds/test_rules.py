@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.kinds.registry import load_kinds
-from longhaul.activities.kinds.rules import KindSetupError, check_module
+from longhaul.activities.kinds.kind_registry import KindSetupError, check_module, load_kinds
 
 KIND = """
 @agent_kind("{name}")

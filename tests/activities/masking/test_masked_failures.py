@@ -9,8 +9,8 @@ import pytest
 from temporalio.exceptions import ApplicationError, CancelledError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
-from longhaul.activities.masking.failures import MaskedFailures
-from longhaul.activities.masking.masker import Masker
+from longhaul.activities.masker import Masker
+from longhaul.activities.worker_output import MaskedFailures
 
 KEY = "gate-9c41f2-open/sesame+7"
 MASKER = Masker({"GATE_KEY": KEY})

@@ -10,8 +10,8 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 
-from longhaul.activities.masking.masker import Masker
-from longhaul.activities.masking.output import masked_output
+from longhaul.activities.masker import Masker
+from longhaul.activities.worker_output import masked_output
 
 KEY = "gate-9c41f2-open/sesame+7"
 MASKER = Masker({"GATE_KEY": KEY})

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from longhaul.activities.masking.masker import Masker
-from longhaul.activities.masking.stream import MaskedStream
+from longhaul.activities.masker import MaskedStream, Masker
 from tests.activities.masking.test_masking import ODD, TOKEN, UMLAUTS, VALUES, forms
 
 SHORT = {"TOKEN": TOKEN, "ODD": ODD, "UMLAUTS": UMLAUTS, "WORD": "swordfish", "LONGER": "swordfish-and-chips"}

@@ -12,8 +12,8 @@ from xml.sax import saxutils
 
 import pytest
 
-from longhaul.activities.masking.logs import mask_logs
-from longhaul.activities.masking.masker import Masker
+from longhaul.activities.masker import Masker
+from longhaul.activities.worker_output import mask_logs
 
 TOKEN = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 ODD = 'a"b\\nc/d e+f'

@@ -8,7 +8,7 @@ import mcp_types as types
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from longhaul.activities.mcp.questions import asked_for
+from longhaul.activities.mcp.server_requests import asked_for
 from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.tool import NeedsInput, ToolError, ToolOutput
 from longhaul.agent.values.conversation.messages import ServerAsked, in_words

@@ -6,7 +6,7 @@ from typing import Any
 import mcp_types as types
 import pytest
 
-from longhaul.activities.mcp.results import LONGEST_STRUCTURED, STRUCTURED, output_of
+from longhaul.activities.mcp.tool_calls import LONGEST_STRUCTURED, STRUCTURED, output_of
 
 LONG = {"tides": "ebb " * (LONGEST_STRUCTURED // 4)}
 WORDS = str(LONG["tides"])

@@ -9,8 +9,8 @@ from mcp_types import LoggingMessageNotificationParams
 from temporalio.testing import ActivityEnvironment
 
 from longhaul.activities.attempt.secrets import WorkerSecrets
-from longhaul.activities.mcp import server_log
-from longhaul.activities.mcp.server_log import MOST_LINES, ServerLog
+from longhaul.activities.mcp import connection
+from longhaul.activities.mcp.connection import MOST_LINES, ServerLog
 from longhaul.activities.tool import GivenUp
 from tests.activities.mcp.canned import CALLED, Canned, CannedServer, canned
 from tests.activities.mcp.serving import CLIENT, SECRETS, servers, small, tools_of, used
@@ -19,7 +19,7 @@ from tests.e2e.processes import ROOT
 
 
 def said(caplog: pytest.LogCaptureFixture) -> list[tuple[int, str]]:
-    return [(one.levelno, one.getMessage()) for one in caplog.records if one.name == server_log.__name__]
+    return [(one.levelno, one.getMessage()) for one in caplog.records if one.name == connection.__name__]
 
 
 async def test_what_a_program_says_of_itself_is_in_the_log_of_the_worker(caplog: pytest.LogCaptureFixture) -> None:

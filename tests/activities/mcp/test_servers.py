@@ -13,12 +13,11 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from longhaul.activities.mcp.servers import McpServers
-from longhaul.activities.process.progress import told_to
+from longhaul.activities.process.program_output import told_to
 from longhaul.activities.process.sandbox import bwrap_problem
 from longhaul.activities.shell.environment_variables import INHERITED
 from longhaul.activities.tool import GivenUp, ToolError, ToolOutput
-from longhaul.activities.tools.absent import AbsentTool
-from longhaul.activities.tools.registry import Toolbox
+from longhaul.activities.tools.registry import AbsentTool, Toolbox
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, TextBlock
 from longhaul.agent.values.conversation.tools import Effect
 from tests.activities.mcp.serving import CLIENT, PATHS, free_port, servers, serving, small, stdio, tools_of, used

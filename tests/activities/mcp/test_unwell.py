@@ -16,8 +16,7 @@ from temporalio.testing import ActivityEnvironment
 from longhaul.activities.mcp.allowed_servers import open_servers
 from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.tool import GivenUp, ToolCall, ToolError, ToolOutput
-from longhaul.activities.tools.absent import AbsentTool
-from longhaul.activities.tools.registry import Toolbox
+from longhaul.activities.tools.registry import AbsentTool, Toolbox
 from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.spec.mcp import CONNECTION, MCPClient
 from tests.activities.mcp.serving import CLIENT, SECRETS, free_port, servers, serving, small, tools_of, used

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from longhaul.activities.attempt.secrets import WorkerSecrets
-from longhaul.activities.mcp.allowed_servers import BadMCPSetting, OfferedServers, open_servers
-from longhaul.activities.mcp.failures import NotOffered
+from longhaul.activities.mcp.allowed_servers import BadMCPSetting, NotOffered, OfferedServers, open_servers
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.mcp import HttpMCPConfig, MCPClient, MCPConfig, StdioMCPConfig

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from longhaul.activities.contract import PrepareReply
-from longhaul.activities.memory.retrieval import Retrieval
+from longhaul.activities.memory import Retrieval
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.stores.memories.memories import MemoryOwner, NewMemory
 from longhaul.stores.memories.open_memories import LongTerm

@@ -2,11 +2,9 @@
 
 import pytest
 
-from longhaul.activities.middlewares.hooked import HookedMiddleware
-from longhaul.activities.middlewares.middleware import defines
-from longhaul.activities.middlewares.registry import Middlewares
-from longhaul.activities.middlewares.runtime import RuntimeContext
-from longhaul.activities.middlewares.wrapping import Wrapped
+from longhaul.activities.middlewares.middleware import HookedMiddleware, RuntimeContext, defines
+from longhaul.activities.middlewares.middleware_chain import Middlewares
+from longhaul.activities.middlewares.session_middlewares import Wrapped
 from longhaul.agent.plain.hooks import UnknownHook
 
 METHODS = ("on_reply", "on_system_prompt", "on_reasoning", "on_model_call", "on_acting", "handle_interrupt")

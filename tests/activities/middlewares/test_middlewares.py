@@ -9,12 +9,24 @@ from typing import Any
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from longhaul.activities.middlewares import chain
-from longhaul.activities.middlewares.chain import MiddlewareFailed, around
-from longhaul.activities.middlewares.middleware import Middleware, RunTool, Stopped, ToolUse
-from longhaul.activities.middlewares.registry import Middlewares, MiddlewareSetupError, load_middlewares
-from longhaul.activities.middlewares.runtime import RuntimeContext, as_current, runtime_context
-from longhaul.activities.middlewares.wrapping import Wrapped
+from longhaul.activities.middlewares import middleware_chain
+from longhaul.activities.middlewares.middleware import (
+    Middleware,
+    RuntimeContext,
+    RunTool,
+    Stopped,
+    ToolUse,
+    as_current,
+    runtime_context,
+)
+from longhaul.activities.middlewares.middleware_chain import (
+    MiddlewareFailed,
+    Middlewares,
+    MiddlewareSetupError,
+    around,
+    load_middlewares,
+)
+from longhaul.activities.middlewares.session_middlewares import Wrapped
 from longhaul.activities.models.model import ModelReply
 from longhaul.activities.tool import NeedsDecision, ToolError, ToolOutput
 from longhaul.agent.permission.call_facts import CallFacts
@@ -166,7 +178,7 @@ async def test_a_failure_says_whose_it_is_and_whether_the_tool_ran() -> None:
 async def test_one_that_hangs_is_given_up_and_the_tools_own_time_does_not_count(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(chain, "OWN_SECONDS", 0.4)
+    monkeypatch.setattr(middleware_chain, "OWN_SECONDS", 0.4)
 
     async def slow() -> ToolOutput:
         await asyncio.sleep(0.6)

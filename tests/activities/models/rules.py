@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from longhaul.activities.models.apis import anthropic_prompt, openai_chat_prompt, openai_responses_prompt
+from longhaul.activities.models.apis import anthropic, openai_chat, openai_responses
 from longhaul.activities.models.model import ModelRequest
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.spec.agent_spec import ModelConfig
@@ -19,7 +19,7 @@ def assert_taken_by_all(record: Sequence[Msg]) -> None:
 
 
 def assert_taken_by_anthropic(record: Sequence[Msg]) -> None:
-    messages = anthropic_prompt.build_payload(request_of(record), [])["messages"]
+    messages = anthropic.build_payload(request_of(record), [])["messages"]
 
     roles = [message["role"] for message in messages]
     assert roles == [("user", "assistant")[place % 2] for place in range(len(roles))]
@@ -38,7 +38,7 @@ def assert_taken_by_anthropic(record: Sequence[Msg]) -> None:
 
 
 def assert_taken_by_chat_completions(record: Sequence[Msg]) -> None:
-    messages = openai_chat_prompt.build_payload(request_of(record), [], official=True, dashscope=False)["messages"]
+    messages = openai_chat.build_payload(request_of(record), [], official=True, dashscope=False)["messages"]
 
     open_ids: list[str] = []
     for message in messages:
@@ -52,7 +52,7 @@ def assert_taken_by_chat_completions(record: Sequence[Msg]) -> None:
 
 
 def assert_taken_by_responses(record: Sequence[Msg]) -> None:
-    items = openai_responses_prompt.build_payload(request_of(record), [])["input"]
+    items = openai_responses.build_payload(request_of(record), [])["input"]
 
     calls = [item["call_id"] for item in items if item.get("type") == "function_call"]
     outputs = [item["call_id"] for item in items if item.get("type") == "function_call_output"]

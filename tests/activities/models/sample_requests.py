@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from longhaul.activities.models.key_places import KeyPlace
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
+from longhaul.activities.models.profiles import KeyPlace
 from longhaul.activities.models.providers import Providers
 from longhaul.agent.values.conversation.messages import (
     AssistantMsg,

@@ -13,13 +13,12 @@ from botocore.exceptions import ParamValidationError  # type: ignore[import-unty
 from google.auth.exceptions import TransportError
 
 from longhaul.activities.models import providers as providers_module
-from longhaul.activities.models.failures.errors import ProviderError, SetupError
+from longhaul.activities.models.apis.sdk_calls import signing_in
 from longhaul.activities.models.failures.failure_classification import judge
-from longhaul.activities.models.key_places import NO_VARIABLES, read_key_places
+from longhaul.activities.models.failures.status_table import ProviderError, SetupError
 from longhaul.activities.models.model import ModelReply, ModelRequest
-from longhaul.activities.models.profiles import BadProfiles, read_profiles
+from longhaul.activities.models.profiles import NO_VARIABLES, BadProfiles, read_key_places, read_profiles
 from longhaul.activities.models.providers import PROVIDERS, Providers
-from longhaul.activities.models.sign_in import signing_in
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, TextBlock, UserMsg
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig
 from longhaul.agent.values.spec.known_names import CLOUDS, unknown_model

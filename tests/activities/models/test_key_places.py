@@ -6,9 +6,9 @@ from typing import get_args, get_type_hints
 import pytest
 
 from longhaul.activities.models.apis.vendors import VENDORS
-from longhaul.activities.models.failures.errors import SetupError
 from longhaul.activities.models.failures.failure_classification import judge
-from longhaul.activities.models.key_places import BadKeyPlaces, KeyPlace, is_within, read_key_places
+from longhaul.activities.models.failures.status_table import SetupError
+from longhaul.activities.models.profiles import BadKeyPlaces, KeyPlace, is_within, read_key_places
 from longhaul.activities.models.providers import PROVIDERS, Provider, Providers
 from longhaul.agent.values.permission import PermissionContext
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig

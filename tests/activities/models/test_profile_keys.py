@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.models.failures.errors import SetupError
+from longhaul.activities.models.failures.status_table import SetupError
 from longhaul.activities.models.model import ModelRequest
 from longhaul.activities.models.providers import PROVIDERS
 from longhaul.agent.values.conversation.messages import UserMsg

@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.context.context_windows import window_of
-from longhaul.activities.models.failures.errors import SetupError
-from longhaul.activities.models.key_places import read_key_places
+from longhaul.activities.models.failures.status_table import SetupError
 from longhaul.activities.models.model import ModelRequest
-from longhaul.activities.models.profiles import BadProfiles, read_profiles
+from longhaul.activities.models.model_limits import window_of
+from longhaul.activities.models.profiles import BadProfiles, read_key_places, read_profiles
 from longhaul.activities.models.providers import PROVIDERS, Providers
 from longhaul.agent.values.conversation.messages import AssistantMsg, UserMsg
 from longhaul.agent.values.spec.agent_spec import ModelConfig

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.context.context_windows import context_length
-from longhaul.activities.models.failures.errors import SetupError
 from longhaul.activities.models.failures.failure_classification import judge
-from longhaul.activities.models.key_places import KeyPlace, read_key_places
+from longhaul.activities.models.failures.status_table import SetupError
 from longhaul.activities.models.model import Delta, ModelRequest
-from longhaul.activities.models.model_names import ModelName, parse_model_name
+from longhaul.activities.models.model_limits import ModelName, context_length, parse_model_name
+from longhaul.activities.models.profiles import KeyPlace, read_key_places
 from longhaul.activities.models.providers import Providers
 from longhaul.agent.values.conversation.messages import TextBlock, UserMsg
 from longhaul.agent.values.spec.agent_spec import ModelConfig
@@ -98,7 +97,7 @@ def test_no_sdk_is_loaded_before_its_first_use() -> None:
     script = (
         "import sys\nfrom longhaul.activities.models import providers\n"
         "from longhaul.activities.models.failures import failure_classification\n"
-        "from longhaul.activities.models.script import scripted\n"
+        "from longhaul.activities.models import scripted_model\n"
         "print([name for name in ('anthropic', 'openai', 'httpx', 'httpx2') if name in sys.modules])"
     )
 

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from longhaul.activities.models.failures.errors import ProviderError
-from longhaul.activities.models.key_places import KeyPlace
+from longhaul.activities.models.failures.status_table import ProviderError
 from longhaul.activities.models.model import AnswerSchema, ModelReply, ModelRequest
+from longhaul.activities.models.model_limits import ToolLimits, fitted, limits_in, published
+from longhaul.activities.models.profiles import KeyPlace
 from longhaul.activities.models.providers import Providers
-from longhaul.activities.models.tool_limits import ToolLimits, fitted, limits_in, published
 from longhaul.agent.values.conversation.messages import UserMsg
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import ModelConfig

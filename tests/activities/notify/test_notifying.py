@@ -13,13 +13,10 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.masking.masker import NO_SECRETS, Masker
-from longhaul.activities.notify import notifying, webhook
-from longhaul.activities.notify.channel import NoticeMessage, NotTold
-from longhaul.activities.notify.command import Command
-from longhaul.activities.notify.maildir import Maildir
-from longhaul.activities.notify.notifying import Notifying, message_of
-from longhaul.activities.notify.opening import KEY, BadNotifySetting, open_channels
+from longhaul.activities.masker import NO_SECRETS, Masker
+from longhaul.activities.notify import notifications, webhook
+from longhaul.activities.notify.channels import Command, Maildir, NoticeMessage, NotTold
+from longhaul.activities.notify.notifications import KEY, BadNotifySetting, Notifying, message_of, open_channels
 from longhaul.activities.notify.webhook import PAUSES_SECONDS, Webhook, signature
 from longhaul.agent.record import Record
 from longhaul.agent.values.deadlines import Deadlines
@@ -172,7 +169,7 @@ async def test_each_channel_is_told_once_however_often_another_fails() -> None:
 
 
 async def test_a_channel_that_hangs_holds_up_no_other_and_takes_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notifying, "SECONDS", 0.2)
+    monkeypatch.setattr(notifications, "SECONDS", 0.2)
 
     class Hanging(Deaf):
         name = "hanging:1"

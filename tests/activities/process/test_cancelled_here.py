@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.analysis.chain import Analyzers
+from longhaul.activities.analysis import Analyzers
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.attempt.workspaces import Workspaces
-from longhaul.activities.compression.chain import run_chain
+from longhaul.activities.call_results import _look
+from longhaul.activities.compression.condensers import run_chain
 from longhaul.activities.context.context_cache import Contexts
 from longhaul.activities.context.prompt_hooks import PromptHooks
 from longhaul.activities.examine_calls import Examination
 from longhaul.activities.kinds.kind import AgentKind
+from longhaul.activities.kinds.kind_registry import Kinds
 from longhaul.activities.kinds.kind_turns import KindTurns
-from longhaul.activities.kinds.registry import Kinds
-from longhaul.activities.memory.retrieval import _or_said
-from longhaul.activities.middlewares.chain import around, bounded
+from longhaul.activities.memory import _or_said
 from longhaul.activities.middlewares.middleware import Middleware
-from longhaul.activities.probe_call import _look
+from longhaul.activities.middlewares.middleware_chain import around, bounded
 from longhaul.activities.tool import Place
 from longhaul.activities.tools.read import Read
 from longhaul.activities.tools.registry import Toolbox

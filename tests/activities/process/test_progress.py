@@ -2,11 +2,16 @@
 
 import asyncio
 
-from longhaul.activities.masking.masker import Masker
-from longhaul.activities.process.masked_bytes import MaskedBytes
-from longhaul.activities.process.output_truncation import ClippedBytes
-from longhaul.activities.process.progress import progress, told_to
-from longhaul.activities.process.telling import LONGEST_LINE, MOST_BYTES, ToldBytes
+from longhaul.activities.masker import Masker
+from longhaul.activities.process.program_output import (
+    LONGEST_LINE,
+    MOST_BYTES,
+    ClippedBytes,
+    MaskedBytes,
+    ToldBytes,
+    progress,
+    told_to,
+)
 
 
 def sink() -> tuple[ToldBytes, ClippedBytes]:

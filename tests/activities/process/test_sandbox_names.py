@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.process import sandbox_names
-from longhaul.activities.process.sandbox_names import STILL_NS, covered_in
+from longhaul.activities.process import sandbox_view
+from longhaul.activities.process.sandbox_view import STILL_NS, covered_in
 from tests.activities.corpora.stage import git
 
 PLAIN = ("root/deep/er/app.py", "root/deep/other.py", "root/docs/guide.md")
@@ -133,12 +133,12 @@ def test_a_secret_that_git_begins_or_ceases_to_track_is_known_at_once(worlds: Pa
 def test_a_folder_is_read_again_when_it_has_changed_and_only_then(worlds: Path) -> None:
     """What was not read again is the same object."""
     root = worlds / "as it was/root"
-    before = dict(sandbox_names._remembered[root])  # noqa: SLF001
+    before = dict(sandbox_view._remembered[root])  # noqa: SLF001
 
     covered_in(root)
-    assert all(sandbox_names._remembered[root][path] is read for path, read in before.items())  # noqa: SLF001
+    assert all(sandbox_view._remembered[root][path] is read for path, read in before.items())  # noqa: SLF001
 
     (root / "deep/Makefile").touch()
     covered_in(root)
-    again = {path for path, read in before.items() if sandbox_names._remembered[root][path] is not read}  # noqa: SLF001
+    again = {path for path, read in before.items() if sandbox_view._remembered[root][path] is not read}  # noqa: SLF001
     assert again == {str(root / "deep")}

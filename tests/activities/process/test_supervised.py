@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 
-from longhaul.activities.process.output_truncation import ClippedBytes
+from longhaul.activities.process.program_output import ClippedBytes
 from longhaul.activities.process.program_run import Ending, run_supervised
 from longhaul.activities.process.supervisor import NOTE_FD
 
@@ -172,7 +172,7 @@ def test_kill_9_of_the_worker_leaves_no_process_and_the_rest_of_the_command_is_n
     program = f"""
 import asyncio, os
 from pathlib import Path
-from longhaul.activities.process.output_truncation import ClippedBytes
+from longhaul.activities.process.program_output import ClippedBytes
 from longhaul.activities.process.program_run import run_supervised
 command = ("/bin/bash", "-c", Path({str(script)!r}).read_text())
 asyncio.run(run_supervised(command, Path("/"), {{"PATH": os.environ["PATH"]}}, 60, ClippedBytes()))
@@ -239,7 +239,7 @@ async def test_calls_leave_no_descriptor_open(tmp_path: Path) -> None:
 def test_a_process_that_has_run_a_command_ends_without_a_warning(tmp_path: Path) -> None:
     script = (
         "import asyncio, sys; from pathlib import Path\n"
-        "from longhaul.activities.process.output_truncation import ClippedBytes\n"
+        "from longhaul.activities.process.program_output import ClippedBytes\n"
         "from longhaul.activities.process.program_run import run_supervised\n"
         "asyncio.run(run_supervised(('/bin/true',), Path(sys.argv[1]), {}, 20.0, ClippedBytes()))"
     )

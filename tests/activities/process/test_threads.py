@@ -12,7 +12,7 @@ import pytest
 
 from longhaul.activities.context import prompt_hooks
 from longhaul.activities.context.prompt_hooks import PromptContext, PromptHooks
-from longhaul.activities.models.failures.errors import SetupError
+from longhaul.activities.models.failures.status_table import SetupError
 from longhaul.activities.process.threads import in_own_thread, in_thread
 
 EXIT = """

@@ -11,7 +11,7 @@ from temporalio.testing import ActivityEnvironment
 from longhaul.activities.attempt.fused_reads import UNFUSED
 from longhaul.activities.contract import RestoreInput
 from longhaul.activities.prepare_reply import Preparation
-from longhaul.activities.recovery.stored_lives import Claim, Life, spelt_empty
+from longhaul.activities.recovery import Claim, Life, spelt_empty
 from longhaul.activities.restore import Restoring
 from longhaul.agent.entries import Restored
 from longhaul.stores.state.file_store import MemoryStore

@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhaul.activities.recovery.newest_life import Past, StoredLife, found_in
+from longhaul.activities.recovery import Past, StoredLife, found_in
 from longhaul.agent.entries import Restored
 from longhaul.agent.life.rollover_state import Carried, carry
 from longhaul.stores.state.store import DamagedRecord

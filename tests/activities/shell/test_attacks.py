@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.activities.shell.environment_variables import hardened, scrubbed
-from longhaul.activities.shell.facts import examine_command
+from longhaul.activities.shell.walk import examine_command
 from longhaul.agent.values.permission import PermissionMode
 from tests.activities.corpora import repositories
 from tests.activities.corpora.attacks import EDITING, READING, Arena, attacked, passing

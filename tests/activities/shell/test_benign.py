@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.shell.facts import examine_command
+from longhaul.activities.shell.walk import examine_command
 from longhaul.agent.permission.decision_table import decide_call
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.shell.braces import braced
-from longhaul.activities.shell.facts import examine_command
-from longhaul.activities.shell.words import Unreadable, read_word
+from longhaul.activities.shell.walk import examine_command
+from longhaul.activities.shell.words import Unreadable, braced, read_word
 
 PIECES = ["a", "b.py", "src/", "1", "-", "--of=", "x=", "*", "..", ".", "{}", "'q'", '"', "\\", "$", "~", "[", "!"]
 

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.rehearsal import Rehearsal
+from longhaul.activities.examine_calls import Rehearsal
 from longhaul.activities.tool import Place, Tool, ToolCall
-from longhaul.activities.tools.globs import Glob
-from longhaul.activities.tools.grep import Grep
+from longhaul.activities.tools.file_search import Glob, Grep
 from longhaul.activities.tools.registry import Toolbox, default_tools
 from longhaul.agent.permission.rule_matching import ruled_folders, ruled_paths
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule

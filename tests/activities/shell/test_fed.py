@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.shell.facts import examine_command
+from longhaul.activities.shell.walk import examine_command
 from longhaul.agent.permission.call_facts import CallFacts
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longhaul.activities.rehearsal import Rehearsal
-from longhaul.activities.shell.facts import MAX_CHARACTERS, examine_command
+from longhaul.activities.examine_calls import Rehearsal
+from longhaul.activities.shell.walk import MAX_CHARACTERS, examine_command
 from longhaul.activities.tools.registry import Toolbox, default_tools
 from longhaul.agent.permission.decision_table import decide_call
 from longhaul.agent.values.conversation.tools import ToolDescriptor

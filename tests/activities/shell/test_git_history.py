@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.shell import git_history
-from longhaul.activities.shell.facts import examine_command
-from longhaul.activities.shell.git_history import secrets_in_commits
+from longhaul.activities.shell import git_repositories
+from longhaul.activities.shell.git_repositories import secrets_in_commits
+from longhaul.activities.shell.walk import examine_command
 from longhaul.agent.permission.decision_table import decide_call
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext
@@ -159,8 +159,8 @@ def test_what_an_amended_commit_held_is_seen(tmp_path: Path) -> None:
 
 
 def test_a_history_that_takes_too_long_asks(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(git_history, "SECONDS", 0.0)
-    git_history._remembered.clear()  # noqa: SLF001  what is known already takes no time
+    monkeypatch.setattr(git_repositories, "SECONDS", 0.0)
+    git_repositories._remembered.clear()  # noqa: SLF001  what is known already takes no time
 
     assert _decided("git show HEAD -- src", stage.root) is Behavior.ASK
 

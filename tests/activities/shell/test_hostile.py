@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.repository.git_index import tracked_in
-from longhaul.activities.repository.secret_trees import TooLarge, tree_of
-from longhaul.activities.shell.facts import examine_command
+from longhaul.activities.repository import TooLarge, tracked_in, tree_of
+from longhaul.activities.shell.walk import examine_command
 from longhaul.agent.permission.decision_table import decide_call, decide_planning
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule

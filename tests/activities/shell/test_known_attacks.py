@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.activities.process.sandbox import Box
-from longhaul.activities.shell.facts import examine_command
+from longhaul.activities.shell.walk import examine_command
 from longhaul.activities.tools.bash import Bash
 from longhaul.agent.permission.decision_table import decide_call
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.shell.facts import examine_command
+from longhaul.activities.shell.walk import examine_command
 from longhaul.activities.tool import NeedsDecision, Place, ToolCall
 from longhaul.activities.tools.bash import Bash
 from longhaul.agent.permission.decision_table import decide_call

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.rehearsal import Rehearsal
+from longhaul.activities.examine_calls import Rehearsal
 from longhaul.activities.shell.programs import CARRIERS, EDITORS, GIT, PROGRAMS, REPOSITORY_CARRIERS
 from longhaul.activities.tools.registry import Toolbox, default_tools
 from longhaul.agent.plain.text import names

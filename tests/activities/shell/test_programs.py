@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.shell import programs as shell_programs
+from longhaul.activities.shell import programs
 from longhaul.activities.shell.environment_variables import hardened, scrubbed
-from longhaul.activities.shell.facts import examine_command
 from longhaul.activities.shell.programs import EDITORS, GIT, PROGRAMS
+from longhaul.activities.shell.walk import examine_command
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
@@ -30,15 +30,15 @@ def _proven(line: str, root: Path) -> bool:
 
 
 def test_each_entry_says_why_and_nothing_that_nobody_reads() -> None:
-    listed = tomllib.loads(shell_programs.LIST.read_text())
+    listed = tomllib.loads(programs.LIST.read_text())
 
     assert len(PROGRAMS) + len(EDITORS) + len(GIT) > 90
     for table in ("programs", "editors", "git"):
         assert all(len(entry["why"].split()) > 1 for entry in listed[table].values())
     with pytest.raises(ValueError, match="needs `why`"):
-        shell_programs._program("ls", {"why": "x", "opions": "x"}, "paths")  # noqa: SLF001  the list's own reader
+        programs._program("ls", {"why": "x", "opions": "x"}, "paths")  # noqa: SLF001  the list's own reader
     with pytest.raises(ValueError, match="needs `why`"):
-        shell_programs._program("ls", {"short": "a"}, "paths")  # noqa: SLF001
+        programs._program("ls", {"short": "a"}, "paths")  # noqa: SLF001
 
 
 @pytest.mark.parametrize("program", [name for name, known in PROGRAMS.items() if known.plain])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.shell.facts import examine_command
+from longhaul.activities.shell.walk import examine_command
 
 DIGITS = [chr(point) for point in range(128, 0x110000) if unicodedata.category(chr(point)) in ("Nd", "No", "Nl")]
 """Of every script but the one that bash reads."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.shell.facts import examine_command
+from longhaul.activities.shell.walk import examine_command
 from longhaul.stores.worktrees.git import is_plain_config
 from tests.activities.corpora.stage import git
 

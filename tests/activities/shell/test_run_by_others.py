@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.repository.moved_trees import MOST_NAMES
-from longhaul.activities.shell.facts import examine_command
+from longhaul.activities.repository import MOST_NAMES
 from longhaul.activities.shell.paths import path_fact
+from longhaul.activities.shell.walk import examine_command
 
 NAMES = [
     ".claude/settings.json", ".cursor/rules/x.mdc", ".cursorrules", "GEMINI.md", "CLAUDE.md", "AGENTS.md",

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.rehearsal import Rehearsal
-from longhaul.activities.repository.secret_trees import tree_of
+from longhaul.activities.examine_calls import Rehearsal
+from longhaul.activities.repository import tree_of
 from longhaul.activities.tool import Place, ToolCall
-from longhaul.activities.tools.grep import Grep
+from longhaul.activities.tools.file_search import Grep
 from longhaul.activities.tools.registry import Toolbox, default_tools
 from longhaul.agent.values.permission import PermissionContext, PermissionMode
 from tests.activities.corpora.stage import git

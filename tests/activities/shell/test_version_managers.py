@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.shell.facts import examine_command
 from longhaul.activities.shell.programs import VERSIONS
+from longhaul.activities.shell.walk import examine_command
 
 SYSTEM = "/usr/bin:/bin"
 

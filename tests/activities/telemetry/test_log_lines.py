@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.masking.logs import mask_logs
-from longhaul.activities.masking.masker import Masker
+from longhaul.activities.masker import Masker
 from longhaul.activities.models.failures.retry_errors import failed_for_good
-from longhaul.activities.telemetry.failure_class import class_of
+from longhaul.activities.telemetry.attempts import class_of
 from longhaul.activities.telemetry.log_lines import JsonLines, about, fields
+from longhaul.activities.worker_output import mask_logs
 from longhaul.starter.telemetry.metrics import BadTelemetrySetting
 from longhaul.starter.telemetry.switches import LogsWanted, logs_wanted
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from temporalio.api.common.v1 import Payload
 
-from longhaul.activities.telemetry.attempt_names import header_in
+from longhaul.activities.telemetry.attempts import header_in
 
 
 @pytest.mark.parametrize(("named", "read"), [(199_900, True), (200_001, False)])

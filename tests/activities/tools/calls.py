@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from longhaul.activities.process.program_run import find_ripgrep
 from longhaul.activities.tool import Place, Tool, ToolCall, ToolOutput
-from longhaul.activities.tools.ripgrep import find_ripgrep
 from longhaul.agent.permission.call_facts import CallFacts
 
 RIPGREP = find_ripgrep() or "rg"

@@ -3,9 +3,8 @@
 import pytest
 from temporalio.exceptions import ActivityError, ApplicationError, RetryState
 
-from longhaul.activities.tools.as_recorded import tool_as_recorded
 from longhaul.activities.tools.function import FunctionTool, tool
-from longhaul.activities.tools.registry import Toolbox, describe
+from longhaul.activities.tools.registry import Toolbox, describe, tool_as_recorded
 from longhaul.agent.entries import ToolReturned
 from longhaul.agent.fold.agent_state import OpenCall
 from longhaul.agent.values.conversation.messages import ToolCallBlock, ToolResultState

@@ -6,12 +6,10 @@ from dataclasses import replace
 import pytest
 
 from longhaul.activities.attempt.workspaces import Elsewhere
-from longhaul.activities.masking.masker import NO_SECRETS
-from longhaul.activities.process.masked_bytes import MaskedBytes
-from longhaul.activities.process.output_truncation import ClippedBytes
+from longhaul.activities.masker import NO_SECRETS
+from longhaul.activities.process.program_output import ClippedBytes, MaskedBytes
 from longhaul.activities.tool import Place, ToolError, ToolOutput
-from longhaul.activities.tools.bash import Bash
-from longhaul.activities.tools.bash_output import MOST_ATTEMPTS, STOPPED, BashOutput, Outputs
+from longhaul.activities.tools.bash import MOST_ATTEMPTS, STOPPED, Bash, BashOutput, Outputs
 from longhaul.agent.permission.call_facts import CallFacts
 from tests.activities.tools.calls import called, use
 
@@ -96,7 +94,7 @@ async def test_one_that_nobody_was_asked_about_runs_for_minutes_and_not_for_a_da
 async def test_the_end_of_one_is_there_for_the_next_run_for_a_while(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longhaul.activities.tools.bash_output.HELD_SECONDS", 0.3)
+    monkeypatch.setattr("longhaul.activities.tools.bash.HELD_SECONDS", 0.3)
     outputs = Outputs()
     first = await use(Bash(outputs=outputs), place, command="bash -c 'echo done'", run_in_background=True)
 
@@ -109,8 +107,8 @@ async def test_the_end_of_one_is_there_for_the_next_run_for_a_while(
 async def test_one_whose_run_is_over_runs_on_for_the_next_one_and_is_killed_where_none_comes(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longhaul.activities.tools.bash_output.HELD_SECONDS", 0.3)
-    monkeypatch.setattr("longhaul.activities.tools.bash_output._is_run_over", lambda: True)
+    monkeypatch.setattr("longhaul.activities.tools.bash.HELD_SECONDS", 0.3)
+    monkeypatch.setattr("longhaul.activities.tools.bash._is_run_over", lambda: True)
     outputs = Outputs()
     tool, command = Bash(outputs=outputs), "echo up; while [ ! -e go ]; do sleep 0.02; done"
     first = asyncio.create_task(use(tool, place, command=command, run_in_background=True))
@@ -129,8 +127,8 @@ async def test_one_whose_run_is_over_runs_on_for_the_next_one_and_is_killed_wher
 
 async def test_each_run_that_is_over_has_it_held_anew(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The timer that the first run has left may not end it after the second one."""
-    monkeypatch.setattr("longhaul.activities.tools.bash_output.HELD_SECONDS", 2.0)
-    monkeypatch.setattr("longhaul.activities.tools.bash_output._is_run_over", lambda: True)
+    monkeypatch.setattr("longhaul.activities.tools.bash.HELD_SECONDS", 2.0)
+    monkeypatch.setattr("longhaul.activities.tools.bash._is_run_over", lambda: True)
     outputs = Outputs()
     command = "echo up; while [ ! -e go ]; do sleep 0.02; done"
     first = asyncio.create_task(use(Bash(outputs=outputs), place, command=command, run_in_background=True))
@@ -144,7 +142,7 @@ async def test_each_run_that_is_over_has_it_held_anew(place: Place, monkeypatch:
     second.cancel()
     await asyncio.wait([second])
     # The first timer is due half a second from here.
-    monkeypatch.setattr("longhaul.activities.tools.bash_output.HELD_SECONDS", 60.0)
+    monkeypatch.setattr("longhaul.activities.tools.bash.HELD_SECONDS", 60.0)
     third = asyncio.create_task(outputs.end_of(place, "call-7"))
     await asyncio.sleep(0)
     third.cancel()

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from longhaul.activities.process.container import Limits
 from longhaul.activities.process.sandbox import Box, Sandbox, boxed, bwrap_problem
-from longhaul.activities.process.sandbox_limits import Limits
 from longhaul.activities.tool import Place, ToolError, ToolOutput
 from longhaul.activities.tools.bash import DESCRIPTION, Bash
 from longhaul.agent.permission.call_facts import Confined

@@ -9,9 +9,8 @@ import pytest
 
 from longhaul.activities.process.sandbox import bwrap_problem
 from longhaul.activities.tool import Place, ToolError
-from longhaul.activities.tools import folder_size
-from longhaul.activities.tools.folder_size import LEAST_BYTES, size_of
-from longhaul.activities.tools.sandbox_call import Boxes
+from longhaul.activities.tools import sandbox_call
+from longhaul.activities.tools.sandbox_call import LEAST_BYTES, Boxes, size_of
 from longhaul.agent.values.spec.workspace import Seal
 from tests.activities.tools.calls import called
 from tests.activities.tools.test_sandbox_call import BOX, TOOLS
@@ -59,7 +58,7 @@ async def test_in_one_that_is_full_only_reading_goes_on_until_somebody_makes_roo
 
 
 async def test_a_command_that_passes_the_bound_is_ended(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder_size, "PAUSE_SECONDS", 0.1)
+    monkeypatch.setattr(sandbox_call, "PAUSE_SECONDS", 0.1)
     writes = "for n in 1 2 3 4 5; do head -c 1000000 /dev/urandom > part$n; done; sleep 60; touch late"
 
     with pytest.raises(ToolError, match=r"^The call was ended, and may have done part of its work: the workspace"):
@@ -97,7 +96,7 @@ NOBODY = 65534
 COUNT = f"""
 import ctypes, os
 from pathlib import Path
-from longhaul.activities.tools.folder_size import size_of
+from longhaul.activities.tools.sandbox_call import size_of
 if os.geteuid() == 0:
     os.setgroups([]), os.setgid({NOBODY}), os.setuid({NOBODY})
     ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # else its own entries in /proc are root's

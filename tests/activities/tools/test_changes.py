@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from longhaul.activities.tool import NeedsDecision, Place, ToolError
-from longhaul.activities.tools.edit import Edit, replaced
+from longhaul.activities.tools.file_changes import Edit, Write, replaced
 from longhaul.activities.tools.files import ABSENT, Changed, digest_of, replace, snapshot
-from longhaul.activities.tools.write import Write
 from tests.activities.tools.calls import called, text_of, use
 
 

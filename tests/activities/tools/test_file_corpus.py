@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.rehearsal import Rehearsal
+from longhaul.activities.examine_calls import Rehearsal
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolError
+from longhaul.activities.tools.file_changes import Write
 from longhaul.activities.tools.read import Read
 from longhaul.activities.tools.registry import Toolbox, default_tools
-from longhaul.activities.tools.write import Write
 from longhaul.agent.values.permission import PermissionContext, PermissionMode
 from tests.activities.corpora.stage import HERE, SECRET, Stage, build
 from tests.activities.tools.calls import called

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from longhaul.activities import repository
 from longhaul.activities.process.sandbox import Box, bwrap_problem
-from longhaul.activities.repository import dangerous_files
 from longhaul.activities.tool import NeedsDecision, Place, ToolError
 from longhaul.activities.tools.bash import REFUSED, Bash
 from longhaul.agent.permission.call_facts import Confined
@@ -192,7 +192,7 @@ PROTECTED = (
 )
 async def test_what_others_run_is_not_edited(place: Place, name: str, command: str) -> None:
     parts = tuple(name.split("/"))
-    assert dangerous_files.danger_by_name(parts, "write") or dangerous_files.danger_to_others(parts)
+    assert repository.danger_by_name(parts, "write") or repository.danger_to_others(parts)
     (place.root / name).parent.mkdir(parents=True, exist_ok=True)
     (place.root / name).write_text("as it was")
     (place.root / "plain").write_text("evil")

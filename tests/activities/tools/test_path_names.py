@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.rehearsal import Rehearsal
-from longhaul.activities.shell.path_names import MAX_LINKS, further_names
-from longhaul.activities.shell.paths import resolve
+from longhaul.activities.examine_calls import Rehearsal
+from longhaul.activities.shell.paths import MAX_LINKS, further_names, resolve
 from longhaul.activities.tool import NeedsDecision, Place, ToolError
+from longhaul.activities.tools.file_changes import Write
 from longhaul.activities.tools.read import Read
 from longhaul.activities.tools.registry import Toolbox, default_tools
-from longhaul.activities.tools.write import Write
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
 from tests.activities.tools.calls import called
 

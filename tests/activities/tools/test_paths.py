@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.repository.dangerous_files import Access
+from longhaul.activities.repository import Access
 from longhaul.activities.shell.paths import path_fact, resolve, resolve_file
 from longhaul.activities.tool import Place, ToolError
 

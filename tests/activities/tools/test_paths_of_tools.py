@@ -7,16 +7,14 @@ from typing import Any, cast
 
 import pytest
 
-from longhaul.activities.memory.memory_tools import memory_tools
-from longhaul.activities.rehearsal import Rehearsal
+from longhaul.activities.examine_calls import Rehearsal
+from longhaul.activities.memory import memory_tools
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall
-from longhaul.activities.tools.agent import StartAgent
-from longhaul.activities.tools.globs import Glob
-from longhaul.activities.tools.grep import Grep
+from longhaul.activities.tools.file_search import Glob, Grep
 from longhaul.activities.tools.recall import Recall
 from longhaul.activities.tools.registry import Toolbox, default_tools
-from longhaul.activities.tools.session_tools import inside_tools
-from longhaul.activities.tools.skills.skill import LoadSkill
+from longhaul.activities.tools.session_tools import StartAgent, inside_tools
+from longhaul.activities.tools.skills import LoadSkill
 from longhaul.agent.permission.rule_matching import ruled_folders, ruled_paths
 from longhaul.agent.plain.text import names
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from longhaul.activities.tool import ToolOutput
+from longhaul.activities.tool import ToolOutput, ToolSetupError
 from longhaul.activities.tools.postprocessors import Postprocessor, Postprocessors, postprocessor
 from longhaul.activities.tools.registry import load_modules, load_postprocessors
-from longhaul.activities.tools.setup_error import ToolSetupError
 from longhaul.agent.values.conversation.messages import TextBlock
 
 PAGE = ToolOutput("a long page", metadata={"from": "shelf 3"}, cwd=Path("/site"))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.tools.recalled import PAGE_CHARS, FoundMessages, Newest, part_of_output, shown, wanted
+from longhaul.activities.tools.recall import PAGE_CHARS, FoundMessages, Newest, part_of_output, shown, wanted
 from longhaul.agent.entries import AnyEntry
 from longhaul.agent.life.history import messages
 from tests.agent.play import Play, calls, text

@@ -10,11 +10,10 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, Field
 
-from longhaul.activities.tool import Place, ToolError, ToolOutput
+from longhaul.activities.tool import Place, ToolError, ToolOutput, ToolSetupError
 from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.function import FunctionTool, tool
 from longhaul.activities.tools.registry import Toolbox, default_tools, load_modules
-from longhaul.activities.tools.setup_error import ToolSetupError
 from longhaul.agent.values.conversation.tools import Effect
 from tests.activities.tools.calls import use
 from tests.endless_schemas import doubling

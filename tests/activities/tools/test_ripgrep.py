@@ -14,7 +14,7 @@ from tests.activities.tools.calls import RIPGREP
 ASK = """
 import json
 from longhaul.activities.tools.registry import default_tools
-from longhaul.activities.tools.ripgrep import find_ripgrep
+from longhaul.activities.process.program_run import find_ripgrep
 from longhaul.starter.cli.doctor.local_checks import ripgrep
 check = ripgrep()
 print(json.dumps([find_ripgrep(), [tool.name for tool in default_tools()], check.ok, check.detail]))

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from longhaul.activities.process.container import Limits
 from longhaul.activities.process.sandbox import Box, bwrap_problem
-from longhaul.activities.process.sandbox_limits import Limits
 from longhaul.activities.tool import GivenUp, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.bash import Bash
 from longhaul.activities.tools.registry import default_tools, load_modules

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from jsonschema.exceptions import SchemaError
 
+from longhaul.activities.tools.arguments import LONGEST_REMEMBERED, check_schema, check_text
 from longhaul.activities.tools.registry import Toolbox, default_tools
-from longhaul.activities.tools.schema_check import LONGEST_REMEMBERED, check_schema, check_text
 
 
 @pytest.mark.parametrize("said", ["", "x" * LONGEST_REMEMBERED], ids=["short", "long"])

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from longhaul.activities.tool import NeedsDecision, Place, ToolError
-from longhaul.activities.tools.globs import Glob, alternatives
-from longhaul.activities.tools.grep import Grep
+from longhaul.activities.tools.file_search import Glob, Grep, alternatives
 from tests.activities.tools.calls import RIPGREP, called, text_of, use
 
 

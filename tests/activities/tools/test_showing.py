@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from longhaul.activities.process.output_truncation import ClippedBytes, clipped
-from longhaul.activities.tools.diff import change_notice, visible_line
+from longhaul.activities.process.program_output import ClippedBytes, clipped
+from longhaul.activities.tools.file_changes import change_notice, visible_line
 from longhaul.activities.tools.files import ABSENT, FileSnapshot, digest_of
 
 PATH = Path("/r/f.txt")

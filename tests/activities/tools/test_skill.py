@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from longhaul.activities.tool import ToolError
-from longhaul.activities.tools.skills.skill import LoadSkill, text_of, wanted
+from longhaul.activities.tools.skills import LoadSkill, text_of, wanted
 from longhaul.agent.values.conversation.tools import Effect
 
 

@@ -5,12 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.tools.skills.skill_files import (
-    DESCRIPTION_CAP_CHARS,
-    SKILL_CAP_BYTES,
-    find_project_files,
-    find_skills,
-)
+from longhaul.activities.tools.skills import DESCRIPTION_CAP_CHARS, SKILL_CAP_BYTES, find_project_files, find_skills
 from longhaul.agent.values.spec.knowledge import ProjectFile, Skill
 
 BODY = "Three parts of sand.\n"

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from longhaul.activities.tool import Tool
+from longhaul.activities.tool import Tool, ToolSetupError
 from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.registry import Toolbox, describe, finishing
-from longhaul.activities.tools.setup_error import ToolSetupError
-from longhaul.activities.tools.structured_output import MOST_FIELDS, MOST_VALUE_BYTES, BadAskedSchema, GenerateResponse
+from longhaul.activities.tools.session_tools import MOST_FIELDS, MOST_VALUE_BYTES, BadAskedSchema, GenerateResponse
 from longhaul.agent.plain.json_schemas import why_unusable
 from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE
 from tests.activities.tools.forms import Form, forms

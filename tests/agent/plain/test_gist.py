@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.memory.memory_tools import RecordToMemory, RetrieveFromMemory, RetrieveKnowledge
+from longhaul.activities.memory import RecordToMemory, RetrieveFromMemory, RetrieveKnowledge
 from longhaul.activities.tool import Tool
-from longhaul.activities.tools.agent import StartAgent
-from longhaul.activities.tools.grep import Grep
+from longhaul.activities.tools.file_search import Grep
 from longhaul.activities.tools.recall import Recall
 from longhaul.activities.tools.registry import default_tools
+from longhaul.activities.tools.session_tools import StartAgent
 from longhaul.agent.decisions.session_tools.all_session_tools import INSIDE
 from longhaul.agent.plain.text import gist as gist_of
 from longhaul.agent.values.spec.known_names import TOOLS

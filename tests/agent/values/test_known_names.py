@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from longhaul.activities.compression.condensers import BUILT_IN
-from longhaul.activities.memory.memory_tools import RecordToMemory, RetrieveFromMemory, RetrieveKnowledge
+from longhaul.activities.memory import RecordToMemory, RetrieveFromMemory, RetrieveKnowledge
 from longhaul.activities.models import providers
 from longhaul.activities.tools.recall import Recall
 from longhaul.activities.tools.registry import default_tools

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from longhaul.activities.attempt.heartbeat import note, noted
 from longhaul.activities.tool import Place, Tool, ToolCall, ToolOutput
-from longhaul.activities.tools.notes import note, noted
 from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.messages import TextBlock
 from longhaul.agent.values.conversation.tools import Effect

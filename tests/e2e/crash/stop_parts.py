@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from longhaul.activities.middlewares.middleware import Interruption, Middleware
-from longhaul.activities.middlewares.runtime import RuntimeContext
+from longhaul.activities.middlewares.middleware import Interruption, Middleware, RuntimeContext
 from longhaul.activities.tool import Found, Tool, ToolCall, ToolOutput
 from longhaul.activities.tools.function import tool
 from longhaul.agent.values.conversation.messages import Msg, ToolResultBlock

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from longhaul.activities.attempt.outages import FIRST_TOLD
+from longhaul.activities.attempt.model_attempts import FIRST_TOLD
 from tests.e2e.serve.test_sessions import agent, finished
 from tests.e2e.serving import Reader, serving, tokens_file
 

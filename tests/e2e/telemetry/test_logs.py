@@ -21,7 +21,7 @@ WRITES = {"id": "write-7", "name": "Write", "input": {"file_path": "low-tide.txt
 SINKS = {"id": "sink-8", "name": "sink", "input": {}}
 BEGINS = """
 import sys, threading, worker
-from longhaul.activities.masking.masker import NO_SECRETS
+from longhaul.activities.masker import NO_SECRETS
 worker.begin_logs("INFO", structured=False)
 around = worker.around_activities(worker.Settings(), NO_SECRETS)
 print(len(around), threading.active_count(), *sys.modules)
@@ -97,6 +97,6 @@ def test_a_worker_with_nothing_switched_on_loads_starts_and_wraps_nothing(tmp_pa
     assert {
         "pythonjsonlogger",
         "longhaul.activities.telemetry.log_lines",
-        "longhaul.activities.telemetry.counting",
+        "longhaul.activities.telemetry.metrics",
     } & loaded == set()
-    assert "longhaul.activities.telemetry.opening" in loaded
+    assert "longhaul.activities.telemetry.setup" in loaded

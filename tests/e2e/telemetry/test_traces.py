@@ -113,7 +113,7 @@ def test_a_worker_without_traces_loads_nothing_that_makes_or_sends_them(tmp_path
         "opentelemetry.proto",
         "longhaul.starter.telemetry.traces",
     )
-    assert "longhaul.activities.telemetry.opening" in loaded
+    assert "longhaul.activities.telemetry.setup" in loaded
     assert [name for name in loaded if name.startswith((*makers, "longhaul.activities.telemetry.spans"))] == []
 
 

@@ -11,12 +11,10 @@ from longhaul.activities.attempt.workspaces import Workspaces
 from longhaul.activities.contract import RecordedPlace
 from longhaul.activities.tool import NeedsDecision, Place, Tool
 from longhaul.activities.tools.bash import Bash
-from longhaul.activities.tools.edit import Edit
-from longhaul.activities.tools.globs import Glob
-from longhaul.activities.tools.grep import Grep
+from longhaul.activities.tools.file_changes import Edit, Write
+from longhaul.activities.tools.file_search import Glob, Grep
 from longhaul.activities.tools.read import Read
 from longhaul.activities.tools.registry import Toolbox
-from longhaul.activities.tools.write import Write
 from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.permission.decision_table import decide_call
 from longhaul.agent.values.conversation.messages import UserMsg

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.tools.recall import look_at_sealed
-from longhaul.activities.tools.recalled import FoundMessages, wanted
+from longhaul.activities.tools.recall import FoundMessages, look_at_sealed, wanted
 from longhaul.agent.entries import AnyEntry, Segment
 from longhaul.agent.life.history import History, messages, seam_of
 from longhaul.agent.steps import Park

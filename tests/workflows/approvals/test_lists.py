@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.notify.opening import KEY
+from longhaul.activities.notify.notifications import KEY
 from longhaul.agent.letters.bodies import ConfirmResult, UserConfirmResultEvent
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.starter.client.session import Session

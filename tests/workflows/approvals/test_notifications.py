@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.notify.opening import KEY
+from longhaul.activities.notify.notifications import KEY
 from tests.activities.middlewares.hook_server import Hook, hook_server
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, until

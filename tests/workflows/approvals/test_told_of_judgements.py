@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.models.requests.structured_output import NOT_FORCED
+from longhaul.activities.models.requests.answer_form import NOT_FORCED
 from tests.activities.models.strict import Refused, Strict
 from tests.workflows.conftest import Stage
 from tests.workflows.roomy import failure_of_replay

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from longhaul.activities.models.apis.vendors import VENDORS
-from longhaul.activities.models.key_places import KeyPlace
+from longhaul.activities.models.profiles import KeyPlace
 from longhaul.activities.models.providers import Providers
 from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.values.spec.agent_spec import ContextConfig, ReActConfig

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.context.result_truncation import NOT_OURS, marker
 from longhaul.activities.context.tokens import TokenCounter
+from longhaul.activities.context.tool_results import NOT_OURS, marker
 from longhaul.agent.entries import ToolReturned
 from longhaul.agent.values.conversation.messages import AssistantMsg, ToolResultState
 from longhaul.agent.values.permission import PermissionContext, PermissionMode

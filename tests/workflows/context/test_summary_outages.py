@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.attempt.outages import FIRST_TOLD
+from longhaul.activities.attempt.model_attempts import FIRST_TOLD
 from longhaul.agent.values.spec.agent_spec import ContextConfig
 from longhaul.starter.client.compacting import CompressionFailed
 from longhaul.starter.client.session import Session

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.context.result_truncation import marker
+from longhaul.activities.context.tool_results import marker
 from longhaul.agent.values.conversation.messages import ToolResultState
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, results

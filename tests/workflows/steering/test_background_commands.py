@@ -9,7 +9,7 @@ from temporalio.client import WorkflowUpdateFailedError
 from longhaul.activities.attempt.workspaces import Elsewhere
 from longhaul.activities.contract import AWAIT_COMMAND
 from longhaul.activities.tool import Place, ToolOutput
-from longhaul.activities.tools.bash_output import Outputs
+from longhaul.activities.tools.bash import Outputs
 from longhaul.agent.decisions import rollover
 from longhaul.agent.values.permission import PermissionContext, PermissionMode
 from longhaul.starter.client.session import Session

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.attempt.billing import BYTES_PER_TOKEN
+from longhaul.activities.attempt.model_attempts import BYTES_PER_TOKEN
 from longhaul.agent.values.conversation.messages import HintBlock, Msg, TextBlock, ThinkingBlock, problem
 from longhaul.starter.client.session import Session
 from tests.activities.models.rules import assert_taken_by_all

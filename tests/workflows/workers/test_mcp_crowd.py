@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.mcp.connections import MOST_KEPT
+from longhaul.activities.mcp.servers import MOST_KEPT
 from longhaul.agent.values.conversation.messages import ToolResultState
 from tests.activities.mcp.serving import small
 from tests.activities.process.pids import until

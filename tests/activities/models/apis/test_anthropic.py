@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.models.failures.errors import IncompleteStreamError
 from longhaul.activities.models.failures.failure_classification import judge
+from longhaul.activities.models.failures.status_table import IncompleteStreamError
 from longhaul.agent.values.conversation.messages import (
     AssistantMsg,
     Base64Source,

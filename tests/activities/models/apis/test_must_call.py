@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from longhaul.activities.models.model import ModelReply, ModelRequest
-from longhaul.activities.models.requests.structured_output import NOT_FORCED
+from longhaul.activities.models.requests.answer_form import NOT_FORCED
 from longhaul.activities.tools.registry import describe
-from longhaul.activities.tools.structured_output import GenerateResponse
+from longhaul.activities.tools.session_tools import GenerateResponse
 from longhaul.agent.values.conversation.messages import ToolCallBlock, UserMsg
 from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE
 from longhaul.agent.values.spec.agent_spec import ModelConfig

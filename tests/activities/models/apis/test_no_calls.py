@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from longhaul.activities.models.model import ModelReply, ModelRequest
-from longhaul.activities.models.requests.structured_output import NOT_FORBIDDEN
+from longhaul.activities.models.requests.answer_form import NOT_FORBIDDEN
 from longhaul.agent.values.conversation.messages import TextBlock, UserMsg
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import ModelConfig

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.models.apis.openai_chat_prompt import build_payload
-from longhaul.activities.models.failures.errors import IncompleteStreamError
+from longhaul.activities.models.apis.openai_chat import build_payload
 from longhaul.activities.models.failures.failure_classification import judge
+from longhaul.activities.models.failures.status_table import IncompleteStreamError
 from longhaul.activities.models.model import ModelRequest
 from longhaul.agent.values.conversation.messages import (
     AssistantMsg,

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from longhaul.activities.models.apis.streams import silence_of
-from longhaul.activities.models.failures.errors import IncompleteStreamError
+from longhaul.activities.models.apis.sdk_calls import silence_of
 from longhaul.activities.models.failures.failure_classification import judge
+from longhaul.activities.models.failures.status_table import IncompleteStreamError
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from tests.activities.models.conftest import calling
 from tests.activities.models.sample_requests import Caller

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from longhaul.activities.models.failures.errors import IncompleteStreamError
 from longhaul.activities.models.failures.failure_classification import judge
+from longhaul.activities.models.failures.status_table import IncompleteStreamError
 from tests.activities.models.sample_requests import Caller
 from tests.activities.models.wire import BEGINNINGS, Answer, Wire
 from tests.limits import SURE_SECONDS

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.models.key_places import KeyPlace
 from longhaul.activities.models.model import ModelRequest
+from longhaul.activities.models.profiles import KeyPlace
 from longhaul.activities.models.providers import Providers
 from longhaul.agent.values.conversation.messages import AssistantMsg, HintBlock, Msg, ToolCallBlock, UserMsg
 from longhaul.agent.values.spec.agent_spec import ModelConfig

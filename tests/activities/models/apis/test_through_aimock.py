@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.models.failures.errors import NoReplyError
 from longhaul.activities.models.failures.failure_classification import judge
+from longhaul.activities.models.failures.status_table import NoReplyError
 from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.registry import Toolbox, describe, finishing
-from longhaul.activities.tools.structured_output import GenerateResponse
+from longhaul.activities.tools.session_tools import GenerateResponse
 from longhaul.agent.values.conversation.messages import (
     AssistantMsg,
     Base64Source,

@@ -8,14 +8,13 @@ from typing import Any
 import pydantic_ai.exceptions
 import pytest
 
-from longhaul.activities.models.failures.errors import IncompleteStreamError
 from longhaul.activities.models.failures.failure_classification import (
     class_names,
     is_turned_away,
     judge,
     refusal_in,
 )
-from longhaul.activities.models.failures.status_table import BY_CATEGORY, BY_CLASS
+from longhaul.activities.models.failures.status_table import BY_CATEGORY, BY_CLASS, IncompleteStreamError
 from longhaul.activities.models.model import ModelReply
 from tests.activities.models.apis.test_vendors import GOOGLES, asking
 from tests.activities.models.converse_wire import converse_begins, converse_turn

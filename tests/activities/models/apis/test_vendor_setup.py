@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from longhaul.activities.models.apis.vendors import VENDORS
-from longhaul.activities.models.failures.errors import SetupError
+from longhaul.activities.models.failures.status_table import SetupError
 from longhaul.activities.models.providers import Providers
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.known_names import CLOUDS

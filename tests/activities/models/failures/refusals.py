@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from longhaul.activities.models.failures.refusals import Means
+from longhaul.activities.models.failures.error_meanings import Means
 
 SENT: dict[str, Any] = {
     "system": [{"type": "text", "text": "Be kind."}],

@@ -12,10 +12,15 @@ import openai
 import pytest
 from anthropic._error_classes import ERROR_CLASSES, make_status_error
 
-from longhaul.activities.models.failures.errors import IncompleteStreamError, ProviderError, ScriptError, SetupError
+from longhaul.activities.models.failures.error_bodies import read_retry_after
 from longhaul.activities.models.failures.failure_classification import class_names, judge
-from longhaul.activities.models.failures.retry_after import read_retry_after
-from longhaul.activities.models.failures.status_table import BY_CLASS
+from longhaul.activities.models.failures.status_table import (
+    BY_CLASS,
+    IncompleteStreamError,
+    ProviderError,
+    ScriptError,
+    SetupError,
+)
 
 REQUEST = httpx2.Request("POST", "https://provider.example/v1", headers={"x-api-key": "sk-ant-secretsecret"})
 

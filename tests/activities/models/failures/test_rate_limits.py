@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import pytest
 from temporalio.common import RetryPolicy
 
-from longhaul.activities.models.failures.errors import HeldBack
 from longhaul.activities.models.failures.failure_classification import judge
 from longhaul.activities.models.failures.retry_errors import pause_seconds
+from longhaul.activities.models.failures.status_table import HeldBack
 from tests.activities.models.conftest import calling
 from tests.activities.models.sample_requests import KEYS, Caller
 from tests.activities.models.wire import Answer, Wire, chat_says, claude_says, response_says

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from longhaul.activities.models.failures.refusals import read_refusal
+from longhaul.activities.models.failures.error_meanings import read_refusal
 from tests.activities.models.failures.refusals import REFUSALS, Row
 
 

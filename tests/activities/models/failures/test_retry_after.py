@@ -7,9 +7,8 @@ import httpx2
 import openai
 import pytest
 
-from longhaul.activities.models.failures.error_bodies import said_in
+from longhaul.activities.models.failures.error_bodies import read_retry_after, said_in
 from longhaul.activities.models.failures.failure_classification import judge
-from longhaul.activities.models.failures.retry_after import read_retry_after
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 IN_40_SECONDS = "1795255240"

@@ -7,8 +7,8 @@ import httpx
 import openai
 import pytest
 
-from longhaul.activities.models.failures.errors import IncompleteStreamError, ProviderError, SetupError
 from longhaul.activities.models.failures.failure_classification import is_turned_away
+from longhaul.activities.models.failures.status_table import IncompleteStreamError, ProviderError, SetupError
 from tests.activities.models.failures.test_failure_classification import REQUEST, claude_error, gpt_error
 
 NOT_THERE = httpx.ConnectError("nobody listens")

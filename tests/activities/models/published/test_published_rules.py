@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from longhaul.activities.context.repairs import Repairing
-from longhaul.activities.models.key_places import KeyPlace
 from longhaul.activities.models.model import ModelRequest
-from longhaul.activities.models.profiles import read_profiles
+from longhaul.activities.models.profiles import KeyPlace, read_profiles
 from longhaul.activities.models.providers import Providers
 from longhaul.activities.models.requests.thinking_origin import Beginnings, chain_of, fitting, origin_of, with_origin
 from longhaul.agent.values.conversation.messages import AssistantMsg, Msg, ToolResultBlock

@@ -3,7 +3,7 @@
 import pytest
 
 from longhaul.activities.models.model import ModelReply
-from longhaul.activities.models.replies.recorded import recorded_content
+from longhaul.activities.models.replies import recorded_content
 from longhaul.agent.values.conversation.messages import TextBlock, ThinkingBlock, ToolCallBlock, Usage
 
 LONE = "high \ud83d water"

@@ -4,12 +4,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.models.replies.usage import (
-    anthropic_counts,
-    anthropic_usage,
-    estimated_where_silent,
-    openai_usage,
-)
+from longhaul.activities.models.replies import anthropic_counts, anthropic_usage, estimated_where_silent, openai_usage
 from longhaul.agent.values.conversation.messages import Usage
 from tests.activities.models.sample_requests import Caller
 from tests.activities.models.wire import Answer, Wire, chat_chunk, chunks, claude_message, events, response_event

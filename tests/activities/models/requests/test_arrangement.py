@@ -2,8 +2,8 @@
 
 import pytest
 
-from longhaul.activities.models.requests import arrangement
-from longhaul.activities.models.requests.arrangement import Arrangements
+from longhaul.activities.models.requests import turns
+from longhaul.activities.models.requests.turns import Arrangements
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, Msg, TextBlock, UserMsg
 
 
@@ -20,7 +20,7 @@ def test_a_conversation_that_grows_is_kept_and_another_one_begins_anew() -> None
 
 
 def test_the_conversations_that_were_sent_longest_ago_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrangement, "MOST_KEPT", 2)
+    monkeypatch.setattr(turns, "MOST_KEPT", 2)
     kept, conversations = Arrangements(), [said("one"), said("two"), said("three")]
 
     before = [kept.of(messages) for messages in conversations]
@@ -31,7 +31,7 @@ def test_the_conversations_that_were_sent_longest_ago_are_forgotten(monkeypatch:
 
 
 def test_long_conversations_are_forgotten_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrangement, "LARGEST_KEPT", 1_000)
+    monkeypatch.setattr(turns, "LARGEST_KEPT", 1_000)
     kept, conversations = Arrangements(), [said("x" * 600), said("y" * 600), said("z" * 2_000)]
 
     before = [kept.of(messages) for messages in conversations[:2]]
@@ -47,7 +47,7 @@ def said(text: str) -> list[Msg]:
 
 
 def test_an_attachment_counts_with_all_its_letters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrangement, "LARGEST_KEPT", 1_000)
+    monkeypatch.setattr(turns, "LARGEST_KEPT", 1_000)
     kept = Arrangements()
     picture = DataBlock(source=Base64Source(media_type="image/png", data="iVBO" * 500))
 

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from longhaul.activities.models.model import ModelReply
-from longhaul.activities.models.requests.efforts import effort_of, levels_of
-from longhaul.activities.models.requests.said_once import SESSIONS_KEPT, SaidOnce
+from longhaul.activities.models.model import SESSIONS_KEPT, ModelReply, SaidOnce
+from longhaul.activities.models.requests.model_parameters import effort_of, levels_of
 from longhaul.agent.values.conversation.messages import Usage
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.known_names import EFFORTS

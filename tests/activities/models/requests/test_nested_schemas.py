@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.models.requests.nested_schemas import with_plain_parts
+from longhaul.activities.models.requests.tool_definitions import with_plain_parts
 
 TEXT: dict[str, Any] = {"type": "string"}
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from longhaul.activities.models.model import AnswerSchema, ModelReply, ModelRequest
-from longhaul.activities.models.requests.structured_output import NOT_FORCED, BadAnswer, answer_of
+from longhaul.activities.models.requests.answer_form import NOT_FORCED, BadAnswer, answer_of
 from longhaul.agent.values.conversation.messages import TextBlock, ThinkingBlock, ToolCallBlock, Usage, UserMsg
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from tests.activities.models.sample_requests import WEATHER, Caller

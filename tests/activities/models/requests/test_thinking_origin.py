@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from longhaul.activities.models.apis.anthropic_prompt import build_payload
+from longhaul.activities.models.apis.anthropic import build_payload
 from longhaul.activities.models.model import ModelRequest
 from longhaul.activities.models.providers import PROVIDERS
 from longhaul.activities.models.requests.thinking_origin import (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from longhaul.activities.models.requests.tool_schemas import sent_schema
+from longhaul.activities.models.requests.tool_definitions import sent_schema
 from longhaul.agent.values.conversation.messages import (
     Base64Source,
     DataBlock,

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhaul.activities.models.apis import anthropic_prompt, openai_chat_prompt, openai_responses_prompt
+from longhaul.activities.models.apis import anthropic, openai_chat, openai_responses
 from longhaul.agent.values.conversation.messages import (
     AssistantMsg,
     HintBlock,
@@ -60,9 +60,9 @@ def test_the_rules_of_the_responses_api_hold(record: list[Msg]) -> None:
 @given(RECORDS)
 def test_every_request_can_be_sent_as_utf_8(record: list[Msg]) -> None:
     payloads: list[Any] = [
-        anthropic_prompt.build_payload(request_of(record), []),
-        openai_chat_prompt.build_payload(request_of(record), [], official=False, dashscope=False),
-        openai_responses_prompt.build_payload(request_of(record), []),
+        anthropic.build_payload(request_of(record), []),
+        openai_chat.build_payload(request_of(record), [], official=False, dashscope=False),
+        openai_responses.build_payload(request_of(record), []),
     ]
 
     for payload in payloads:

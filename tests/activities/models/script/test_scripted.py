@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.models.failures.errors import ScriptError
 from longhaul.activities.models.failures.failure_classification import judge
+from longhaul.activities.models.failures.status_table import ScriptError
 from longhaul.activities.models.model import Delta, ModelRequest
-from longhaul.activities.models.script.script import read_script
-from longhaul.activities.models.script.scripted import ScriptedModel
+from longhaul.activities.models.scripted_model import ScriptedModel, read_script
 from longhaul.agent.values.conversation.messages import Msg, TextBlock, ThinkingBlock, ToolCallBlock, Usage, UserMsg
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from tests.activities.models.sample_requests import TIDES, WEATHER, returned

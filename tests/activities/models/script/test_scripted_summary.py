@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.models.failures.errors import ProviderError, ScriptError
+from longhaul.activities.models.failures.status_table import ProviderError, ScriptError
 from longhaul.activities.models.model import AnswerSchema, ModelReply, ModelRequest
-from longhaul.activities.models.requests.structured_output import answer_of
-from longhaul.activities.models.script.scripted import ScriptedModel
+from longhaul.activities.models.requests.answer_form import answer_of
+from longhaul.activities.models.scripted_model import ScriptedModel
 from longhaul.agent.values.conversation.messages import TextBlock, UserMsg
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.models.key_places import read_key_places
+from longhaul.activities.models.profiles import read_key_places
 from longhaul.activities.models.providers import Providers
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from tests.activities.models.sample_requests import KEYS

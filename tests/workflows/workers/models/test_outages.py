@@ -11,8 +11,8 @@ import pytest
 from temporalio.common import RetryPolicy
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
-from longhaul.activities.attempt import outages
-from longhaul.activities.attempt.outages import FIRST_TOLD, TOLD_EACH
+from longhaul.activities.attempt import model_attempts
+from longhaul.activities.attempt.model_attempts import FIRST_TOLD, TOLD_EACH
 from longhaul.activities.contract import CALL_MODEL
 from longhaul.activities.models.failures import status_table
 from longhaul.activities.models.failures.retry_errors import pause_seconds
@@ -354,7 +354,7 @@ async def test_an_outage_of_an_hour_is_told_of_seldom_and_nothing_is_paid_twice(
     stage: Stage, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hour = AnHour()
-    monkeypatch.setattr(outages, "pause_seconds", hour.pause)
+    monkeypatch.setattr(model_attempts, "pause_seconds", hour.pause)
     wire.answers = hour
     session = speaking(stage, CLAUDE, wire.url)
 

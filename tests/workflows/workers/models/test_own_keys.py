@@ -5,10 +5,10 @@ import json
 import pytest
 
 from longhaul.activities.attempt.secrets import WorkerSecrets
-from longhaul.activities.attempt.worker_keys import own_keys
-from longhaul.activities.masking.masker import Masker
+from longhaul.activities.attempt.worker_capabilities import own_keys
+from longhaul.activities.masker import Masker
 from longhaul.activities.models.apis.vendors import VENDORS
-from longhaul.activities.models.key_places import read_key_places
+from longhaul.activities.models.profiles import read_key_places
 from longhaul.activities.models.providers import PROVIDERS
 from longhaul.agent.values.spec.profiles import IDENTITY
 from tests.e2e.processes import WorkerSettings, worker

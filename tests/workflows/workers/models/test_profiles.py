@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.models.key_places import read_key_places
-from longhaul.activities.models.profiles import read_profiles
+from longhaul.activities.models.profiles import read_key_places, read_profiles
 from longhaul.activities.models.providers import Providers
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files.agents import BadAgent, load_agent

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.masking.masker import Masker
+from longhaul.activities.masker import Masker
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, Msg, TextBlock, UserMsg
 from longhaul.agent.values.permission import Behavior, PermissionRule
 from longhaul.starter.client.session import Session

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.masking.masker import Masker
+from longhaul.activities.masker import Masker
 from tests.e2e.processes import WorkerSettings, worker
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, results

@@ -1,0 +1,415 @@
+"""Skills: found as files or brought by code, and shown to a model by name when it needs one.
+
+Skills and project instructions as files: found below their folders, read within limits, and without following links.
+
+What lies in a workspace is hostile. A file that can't be used is left out, with a line in the log, and never an error:
+otherwise whoever writes to the workspace could stop its sessions.
+
+Skills that code brings: of a database, a service, a package. Agents name a loader as `loader:NAME` among their
+skills; workers find it in the modules of LONGHAUL_TOOLS.
+"""
+
+import logging
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+from temporalio.exceptions import ApplicationError
+
+from longhaul.activities.attempt.workspaces import nearest_folder, not_here
+from longhaul.activities.process.threads import in_own_thread
+from longhaul.activities.shell.paths import danger_of_name, further_names, path_fact
+from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput, ToolSetupError
+from longhaul.activities.tools.files import opened
+from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.plain.text import did_you_mean, nearest
+from longhaul.agent.values.conversation.tools import Effect
+from longhaul.agent.values.spec.knowledge import LOADER, TRIGGER_CAP_CHARS, TRIGGERS_CAP, ProjectFile, Skill
+from longhaul.stores.loading import module_at, names_in, setting_of
+
+log = logging.getLogger(__name__)
+
+SKILL_FILE = "SKILL.md"
+PROJECT_FILES = ("AGENTS.md", ".agents/microagents/repo.md", ".openhands/microagents/repo.md")
+MOST_SKILLS = 100
+MOST_FOLDERS = 1_000
+MOST_FILES = 200
+TEXT_CAP_BYTES = 500_000
+"""Of a file of a skill that is loaded by name; what is too long for the context is cut and kept as every result is."""
+SKILL_CAP_BYTES = 20_000
+"""Of a skill that is shown when it is triggered, and of each project file: they are paid for with every call."""
+NAME_CAP_CHARS = 64
+DESCRIPTION_CAP_CHARS = 1_024
+
+_FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(?P<front>.{0,10000}?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+
+
+def skill_folders(names: Sequence[str], root: Path) -> list[Path]:
+    """The folders that an agent names, resolved; relative ones are in its workspace at `root`. Raises NotHere for an
+    absolute one that this worker does not have."""
+    folders = (name for name in names if not name.startswith(LOADER))
+    return [folder for name in folders if (folder := _folder(name, root)) is not None]
+
+
+def _folder(name: str, root: Path) -> Path | None:
+    """Where a folder of skills is. One in the workspace may be missing, or lead elsewhere: it then counts as empty, for
+    whoever can write there must not be able to stop the session."""
+    try:
+        folder = (root / name).resolve()
+        there = folder.is_dir()
+    except (OSError, ValueError):  # ValueError: a name that no path can have
+        folder, there = root, False
+    if not Path(name).is_absolute():
+        return folder if there and folder.is_relative_to(root) else None
+    if not there:
+        raise not_here(f"there is no folder {name!r} with skills on this worker{nearest_folder(Path(name))}")
+    return folder
+
+
+def find_skills(folders: Sequence[Path], with_text: Collection[str] = ()) -> list[Skill]:
+    """Those of all folders, in their order, sub-folders by name. Of two with one name the first counts. Blocking.
+
+    A skill without triggers of its own has its body only when it is named in `with_text`.
+    """
+    found: dict[str, Skill] = {}
+    for path in (path for folder in folders for path in _skill_files(folder)):
+        skill = _read_skill(path, with_text)
+        if skill is None:
+            continue
+        if skill.name in found:
+            log.warning("the skill %r in %s is left out: another one has this name", skill.name, path)
+        elif len(found) == MOST_SKILLS:
+            log.warning("only the first %s skills are used", MOST_SKILLS)
+            break
+        else:
+            found[skill.name] = skill
+    return list(found.values())
+
+
+def find_project_files(root: Path) -> list[ProjectFile]:
+    """The project's own instructions in the workspace at `root` (resolved). Blocking."""
+    found: list[ProjectFile] = []
+    for name in PROJECT_FILES:
+        text = _read(root / name)
+        if text is not None and (said := _split(text)[1].strip()):
+            found.append(ProjectFile(name, said))
+    return found
+
+
+def skill_text(path: Path) -> str:
+    """A file of a skill (resolved), of its SKILL.md what comes after the front matter. Blocking. Raises ToolError in
+    words for the model."""
+    try:
+        with opened(path) as descriptor, os.fdopen(os.dup(descriptor), "rb") as file:
+            text = file.read(TEXT_CAP_BYTES).decode("utf-8", "replace")
+    except FileNotFoundError as error:
+        raise ToolError(f"there is no file {path}") from error
+    return _split(text)[1].strip() if path.name == SKILL_FILE else text
+
+
+def files_of(folder: Path) -> list[str]:
+    """The files of a skill, by their paths below its folder; hidden ones are left out, and no link is followed."""
+    found: list[str] = []
+    for place, folders, names in os.walk(folder, followlinks=False):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        here = Path(place)
+        files = (here / name for name in sorted(names) if not name.startswith("."))
+        shown = (str(path.relative_to(folder)) for path in files if path.is_file() and not path.is_symlink())
+        found += [name for name in shown if name.isprintable()]
+        if len(found) >= MOST_FILES:
+            break
+    return found[:MOST_FILES]
+
+
+def _skill_files(folder: Path) -> Iterator[Path]:
+    if (folder / SKILL_FILE).is_file():
+        yield folder / SKILL_FILE
+        return
+    try:
+        with os.scandir(folder) as entries:
+            near = islice(entries, MOST_FOLDERS)
+            names = sorted(entry.name for entry in near if entry.is_dir(follow_symlinks=False))
+    except OSError as error:
+        log.warning("the skills in %s can't be listed: %s", folder, error.strerror)
+        return
+    yield from (path for name in names if (path := folder / name / SKILL_FILE).is_file())
+
+
+def _read_skill(path: Path, with_text: Collection[str]) -> Skill | None:
+    text = _read(path)
+    if text is None:
+        return None
+    front, body = _split(text)
+    name, description = _line(front.get("name"), NAME_CAP_CHARS), _line(front.get("description"), DESCRIPTION_CAP_CHARS)
+    triggers = _triggers(front.get("triggers"))
+    if not str(path).isprintable():
+        log.warning("%a is not used: its path would not stay on its line in the prompt", str(path))
+        return None
+    if not name or not (description or triggers):
+        log.warning("%s is no skill: its front matter needs a name, and a description or triggers", path)
+        return None
+    return Skill(name, description, str(path), triggers, body.strip() if triggers or name in with_text else "")
+
+
+def _read(path: Path) -> str | None:
+    """The text, cut with a mark when it is long; None when there is none that could be read."""
+    try:
+        with opened(path) as descriptor, os.fdopen(os.dup(descriptor), "rb") as file:
+            data = file.read(SKILL_CAP_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    except (ToolError, OSError) as error:
+        log.warning("%s is not used: %s", path, error)
+        return None
+    text = data[:SKILL_CAP_BYTES].decode("utf-8", "replace")
+    return text if len(data) <= SKILL_CAP_BYTES else f"{text}\n(It is longer; the rest is in {path}.)"
+
+
+def _split(text: str) -> tuple[dict[str, Any], str]:
+    """Front matter and the rest. Front matter that is no YAML mapping counts as empty."""
+    found = _FRONT.match(text)
+    if found is None:
+        return {}, text
+    try:
+        # Strings, lists and mappings alone: nothing that is constructed could raise or cost anything.
+        front = yaml.load(found["front"], Loader=yaml.BaseLoader)  # noqa: S506
+    except (yaml.YAMLError, RecursionError):
+        front = None
+    return cast(dict[str, Any], front) if isinstance(front, dict) else {}, text[found.end() :]
+
+
+def _line(value: object, cap_chars: int) -> str:
+    """One line, whatever stands there: a description must not look like further instructions."""
+    return " ".join(value[: cap_chars * 2].split())[:cap_chars] if isinstance(value, str) else ""
+
+
+def _triggers(value: object) -> tuple[str, ...]:
+    listed = cast(list[object], value) if isinstance(value, list) else [value]
+    words = (_line(word, TRIGGER_CAP_CHARS) for word in listed[:TRIGGERS_CAP])
+    return tuple(word for word in words if word.strip("* "))
+
+
+MOST_SKILLS_OF_A_LOADER = 200
+"""Of one loader."""
+NAME_CHARS, DESCRIPTION_CHARS, TEXT_CHARS = 64, 1_024, 500_000
+SHOWN_CHARS = 20_000
+"""Of a text that is shown behind a request: it is paid for with every call."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSkill:
+    name: str
+    description: str
+    """What it is about, in one line: the model reads it at all times."""
+    text: str
+    """The model reads it with the tool Skill, when it needs it."""
+    triggers: tuple[str, ...] = ()
+    """Words in a request behind which the text is shown by itself."""
+
+
+class SkillLoader:
+    """Subclass it, and put an object of it at the top of a module of LONGHAUL_TOOLS."""
+
+    name: str = ""
+    """How agents name it; empty: as its class is called."""
+
+    def list_skills(self) -> Iterable[LoadedSkill]:
+        """All skills as they are now. Called in a thread, with each reply and with each call of Skill; it should answer
+        within a second or two. What it raises costs its own skills alone, and the model is told."""
+        raise NotImplementedError
+
+
+class SkillLoaders:
+    """Those of one worker, by name."""
+
+    def __init__(self, all_: Mapping[str, SkillLoader] | None = None) -> None:
+        self._all = dict(all_ or {})
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._all)
+
+    def skills(self, named: Sequence[str], with_text: Collection[str] | None = None) -> tuple[list[Skill], list[str]]:
+        """Of the loaders among the skills that an agent names; and a sentence for each that failed. Of two with one
+        name the first counts. Of a skill without triggers the text is given where `with_text` has its name, or is None.
+        Blocking. Raises NotHere for a loader that this worker does not have."""
+        found, failed = dict[str, Skill](), list[str]()
+        for name in (entry.removeprefix(LOADER) for entry in named if entry.startswith(LOADER)):
+            if name not in self._all:
+                hint = did_you_mean(name, self._all, "they have")
+                raise not_here(
+                    f"no skill loader is named {name[:100]!r} on the workers that were asked (LONGHAUL_TOOLS); {hint}"
+                )
+            try:
+                listed = [_skill(loaded, with_text) for loaded in self._all[name].list_skills()]
+            except Exception as error:  # an operator's code: its skills are missing, and nothing else
+                log.warning("the skill loader %r failed", name, exc_info=True)
+                failed.append(f"The skills of {name!r} are missing: their loader failed ({type(error).__name__}).")
+                continue
+            if len(listed) > MOST_SKILLS_OF_A_LOADER:
+                failed.append(f"Of the skills of {name!r} the first {MOST_SKILLS_OF_A_LOADER} are there.")
+            for skill in listed[:MOST_SKILLS_OF_A_LOADER]:
+                found.setdefault(skill.name, skill)
+        return list(found.values()), failed
+
+
+def load_skill_loaders(names: str) -> SkillLoaders:
+    """Those of the modules in `names`, which have been imported for their tools. Raises ToolSetupError for two of one
+    name."""
+    found = dict[str, SkillLoader]()
+    for module in names_in(names):
+        for value in vars(module_at(module, setting_of("tool"))).values():
+            if not isinstance(value, SkillLoader):
+                continue
+            value.name = value.name or type(value).__name__
+            if found.setdefault(value.name, value) is not value:
+                raise ToolSetupError(f"two skill loaders have the name {value.name!r}; rename one")
+    return SkillLoaders(found)
+
+
+def _skill(loaded: object, with_text: Collection[str] | None) -> Skill:
+    """Raises TypeError for what is no skill."""
+    if not isinstance(loaded, LoadedSkill):
+        raise TypeError(f"list_skills gave a {type(loaded).__name__}, not a LoadedSkill")
+    name, description = _text_line(loaded.name, NAME_CHARS), _text_line(loaded.description, DESCRIPTION_CHARS)
+    triggers = tuple(_text_line(each, TRIGGER_CAP_CHARS) for each in loaded.triggers[:TRIGGERS_CAP])
+    triggers = tuple(each for each in triggers if each.strip("* "))
+    if not name or not (description or triggers):
+        raise TypeError("a skill needs a name, and a description or triggers")
+    text = loaded.text[: TEXT_CHARS if with_text is None else SHOWN_CHARS]
+    if not triggers and with_text is not None and name not in with_text:
+        text = ""
+    return Skill(name, description, "", triggers, text)
+
+
+def _text_line(text: str, most: int) -> str:
+    """One line, whatever stands there: a description must not look like further instructions."""
+    return " ".join(text[: most * 2].split())[:most]
+
+
+class LoadSkill(Tool):
+    name = "Skill"
+    description = (
+        "Load a skill that your instructions name: its full text and the names of its files, or with `file` one of "
+        "those files. Load a skill before you begin a task that it is about."
+    )
+    input_schema: dict[str, Any] = {  # noqa: RUF012  as every tool says its schema
+        "type": "object",
+        "properties": {
+            "skill": {"type": "string", "description": "The skill's name."},
+            "file": {"type": "string", "description": "One of its files, as it was listed; leave out for its text."},
+        },
+        "required": ["skill"],
+        "additionalProperties": False,
+    }
+    effect = Effect.READ
+    read_only = True
+    concurrency_safe = True
+    timeout_seconds = 60.0
+
+    def __init__(self, loaders: SkillLoaders | None = None) -> None:
+        self._loaders = loaders or SkillLoaders()
+
+    async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
+        return await in_own_thread(lambda _: self._facts(arguments, place))
+
+    async def run(self, call: ToolCall) -> ToolOutput:
+        """Raises ToolError for a name that no skill of the agent has, and for a file outside of the skill's folder."""
+        try:
+            return ToolOutput(await in_own_thread(lambda _: self._loaded(call)))
+        except ApplicationError as error:
+            raise ToolError(error.message) from error
+
+    def _facts(self, arguments: dict[str, Any], place: Place) -> CallFacts:
+        """The file that would be read. Of what this worker does not find nothing is said: to run reads nothing then."""
+        cwd = str(place.cwd)
+        try:
+            path = wanted(place.skills, place.root, arguments, self._loaders).path
+        except (ToolError, ApplicationError):
+            return CallFacts(cwd=cwd, read_only=True)
+        if path is None:
+            return CallFacts(cwd=cwd, read_only=True)
+        try:
+            named = further_names(str(path), path, place)
+        except ToolError as error:
+            return CallFacts(cwd=cwd, arguments_error=str(error))
+        fact = path_fact(path, "read", place.root, named)
+        if not fact.inside:
+            # The agent names that folder of skills, so it is as open as the workspace.
+            danger = danger_of_name(path, "read", path.parent)
+            fact = fact.model_copy(update={"inside": True, "danger": danger})
+        return CallFacts(cwd=cwd, read_only=True, paths=(fact,))
+
+    def _loaded(self, call: ToolCall) -> str:
+        want = wanted(call.place.skills, call.place.root, call.arguments, self._loaders)
+        facts = self._facts(call.arguments, call.place)
+        if facts.paths != call.facts.paths:
+            raise NeedsDecision(facts, f"the skill {want.skill.name!r} now leads to {str(want.path)!r}")
+        return text_of(want)
+
+
+@dataclass(frozen=True, slots=True)
+class WantedSkill:
+    """What a call asks for: a skill's text, or one of its files."""
+
+    skill: Skill
+    path: Path | None
+    """Resolved; None for a text that a loader brings."""
+    is_file: bool = False
+
+
+def wanted(
+    named: Sequence[str], root: Path, arguments: dict[str, Any], loaders: SkillLoaders | None = None
+) -> WantedSkill:
+    """What is asked for, of the skills in these folders, and of these loaders, of an agent whose workspace is at
+    `root`. Blocking. Raises ToolError, and NotHere for a folder or a loader that this worker does not have."""
+    brought, _ = loaders.skills(named) if loaders else ([], [])
+    skill = _named([*find_skills(skill_folders(named, root)), *brought], arguments["skill"])
+    if not skill.path:
+        if "file" in arguments:
+            raise ToolError(f"the skill {skill.name!r} has no files; leave out `file` for its text")
+        return WantedSkill(skill, None)
+    path = Path(skill.path)
+    if "file" in arguments:
+        return WantedSkill(skill, _file(path.parent, arguments["file"]), is_file=True)
+    return WantedSkill(skill, path)
+
+
+def text_of(want: WantedSkill) -> str:
+    """As the model reads it. Blocking. Raises ToolError."""
+    if want.path is None:
+        return want.skill.body
+    if want.is_file:
+        return skill_text(want.path)
+    files = [name for name in files_of(want.path.parent) if name != want.path.name]
+    listed = ["", f"Files of this skill, in {want.path.parent}:", *(f"- {name}" for name in files)] if files else []
+    return "\n".join((skill_text(want.path), *listed))
+
+
+def _named(skills: Sequence[Skill], name: str) -> Skill:
+    found = next((skill for skill in skills if skill.name == name), None)
+    if found is not None:
+        return found
+    names = sorted(skill.name for skill in skills)
+    if not names:
+        raise ToolError("this agent has no skills")
+    near = nearest(name, names, alike=0)
+    raise ToolError(f"there is no skill {name[:100]!r}; the nearest is {near!r}, and all are: {', '.join(names)}")
+
+
+def _file(folder: Path, name: str) -> Path:
+    try:
+        path = (folder / name).resolve()
+        inside = path.is_relative_to(folder) and not any(
+            part.startswith(".") for part in path.relative_to(folder).parts
+        )
+    except (OSError, ValueError):  # ValueError: a name that no path can have
+        path, inside = folder, False
+    if not inside:
+        raise ToolError(f"{name[:200]!r} is no file of this skill; its files are listed with its text")
+    return path
