@@ -86,20 +86,16 @@ from longhaul.agent.plain.errors import LonghaulError
 from longhaul.agent.values.spec.mcp import worker_queue
 from longhaul.agent.values.spec.workspace import host_queue
 from longhaul.agent.views.session_views import ALL_INDEXED
-from longhaul.starter.hosting.announcing import announce, version_of
-from longhaul.starter.hosting.hub_letters import HubLetters
+from longhaul.starter.hosting.deliveries import HubLetters, ScheduledRequests
 from longhaul.starter.hosting.open_tasks import OpenTasks
-from longhaul.starter.hosting.own_build import build_of, own_build_id
+from longhaul.starter.hosting.own_build import announce, build_of, own_build_id, version_of
 from longhaul.starter.hosting.own_process import asked_to_stop, collect_rarely, keep_to_itself, new_event_loop
-from longhaul.starter.hosting.scheduled_requests import ScheduledRequests
-from longhaul.starter.hosting.search_attributes import register_search_attributes
+from longhaul.starter.hosting.requirements import check_keys, check_lasting, check_shared, register_search_attributes
 from longhaul.starter.hosting.secret_values import read_secrets
-from longhaul.starter.hosting.store_requirements import check_keys, check_lasting, check_shared
 from longhaul.starter.hosting.workflow_tasks import LIMITS, FallingBehind, ParkedRuns, watch_backlog
 from longhaul.starter.reach.connection import connect, keyring_in, let_go, opened_blobs
-from longhaul.starter.reach.liveness import liveness_of
-from longhaul.starter.reach.storage_places import own_identity
-from longhaul.starter.reach.their_blobs import TheirBlobs
+from longhaul.starter.reach.query_retries import liveness_of
+from longhaul.starter.reach.storage_places import TheirBlobs, own_identity
 from longhaul.starter.settings import Settings
 from longhaul.starter.telemetry.switches import logs_wanted, metrics_wanted, runtime_with, traces_wanted
 from longhaul.stores.blobs.blobs import BlobStore

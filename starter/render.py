@@ -1,14 +1,33 @@
-"""Renders what an agent says, does and asks for, as rich Text. Text from outside is neutralised here and is never
-markup."""
+"""Renders what an agent says, does and asks for, as rich Text: words, calls with their answers, events a line each,
+and what works in the background.
+
+Text from outside is neutralised here and is never read as markup.
+"""
 
 import json
-from collections.abc import Iterable
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from rich.text import Text
 
 from longhaul.agent.plain.text import gist, parsed
-from longhaul.agent.values.conversation.messages import ToolResultState
+from longhaul.agent.values.budget import Lack
+from longhaul.agent.values.conversation.messages import (
+    WHERE,
+    DataBlock,
+    FinishedReason,
+    Msg,
+    ToolCallBlock,
+    ToolResultBlock,
+    ToolResultState,
+)
+from longhaul.agent.values.conversation.tools import EFFECT_WORDS, ran_in
+from longhaul.agent.values.subagents import BackgroundCommand, Child
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.visible import harmless, one_line, visible
+from longhaul.workflows.contract import PendingCall, Status
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan", "\\": "dim"}
 
@@ -127,3 +146,288 @@ def _gutter(bar: str, text: str, style: str = "") -> Text:
     for number, line in enumerate(text.split("\n")):
         shown.append("\n" if number else "").append(bar, "dim").append(line, style)
     return shown
+
+
+LISTS_TASKS = "todo_write"
+FAILED_LINES = 15
+"""Of what a call said that failed: its end, where the reason stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class MadeCall:
+    """One call that a model has made."""
+
+    call_id: str
+    tool: str
+    input: str
+    """JSON, as the model wrote it."""
+    state: ToolResultState | None = None
+    """None: it has no result yet."""
+    output: str = ""
+    data: tuple[str, ...] = ()
+    """Names of what is no text in its result."""
+    change: str = ""
+    """The diff of what it changed."""
+    ran: str = ""
+    """Its effect class and how long it took, where a worker ran it."""
+
+
+def calls_in(messages: Iterable[Msg]) -> list[MadeCall]:
+    """In the order in which they were made."""
+    made: dict[str, MadeCall] = {}
+    for message in messages:
+        for block in message.content:
+            if isinstance(block, ToolCallBlock):
+                made[block.id] = MadeCall(block.id, block.name, block.input)
+            elif isinstance(block, ToolResultBlock):
+                before = made.get(block.id)
+                made[block.id] = _answered(block, before.input if before else "")
+    return list(made.values())
+
+
+def _answered(block: ToolResultBlock, arguments: str) -> MadeCall:
+    parts = () if isinstance(block.output, str) else block.output
+    names = tuple(part.name or part.source.media_type for part in parts if isinstance(part, DataBlock))
+    change = block.metadata.get("diff")
+    diff = change if isinstance(change, str) else ""
+    return MadeCall(block.id, block.name, arguments, block.state, block.get_text(), names, diff, how_it_ran(block))
+
+
+def how_it_ran(result: ToolResultBlock) -> str:
+    """`once, 2.4 s`; empty for one that no worker ran."""
+    ran = ran_in(result)
+    if ran is None:
+        return ""
+    effect = EFFECT_WORDS[ran.effect].partition(":")[0]
+    return effect if ran.seconds is None else f"{effect}, {took(ran.seconds)}"
+
+
+def took(seconds: float) -> str:
+    """`under 0.1 s`, `0.3 s`, `42 s`, `2 min 5 s`, `1 h 2 min`."""
+    if seconds < 0.1:
+        return "under 0.1 s"
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def in_full(call: MadeCall) -> Iterator[Text]:
+    """The call, nothing shortened: how it ended, its arguments, what it answered and what it changed."""
+    mark, style = mark_of(call.state)
+    head = Text.assemble((f"{mark} ", style), (one_line(call.tool), "bold"), (f"  {one_line(call.call_id)}", "dim"))
+    if call.ran:
+        head.append(f"  {call.ran}", "dim")
+    yield head
+    yield arguments_in_full(call.input)
+    if call.state is None:
+        yield Text("  has no result yet", "yellow")
+        return
+    yield Text("  result", "cyan")
+    yield behind_bar(harmless(call.output.rstrip("\n")) or "(no output)")
+    for name in call.data:
+        yield Text(f"  │ [{one_line(name)}]", "dim")
+    if call.change:
+        yield diff(call.change)
+
+
+def end_of(output: str, most: int, shown: int = 1) -> tuple[list[Text], int]:
+    """The last lines of a result of which the first `shown` ones that say something stand on the screen already, and
+    how many there are in between."""
+    rest = [line for line in output.splitlines() if line.strip()][shown:]
+    return [Text(f"  │ {harmless(line)}", "dim") for line in rest[-most:]], max(len(rest) - most, 0)
+
+
+def sub_agents(status: Status) -> Iterator[Text]:
+    """Whose sub-agent it is, and its own sub-agents: how each stands, and the command that shows it."""
+    if status.path:
+        yield Text(f"sub-agent: {one_line(visible(status.path))}", "dim")
+    user = ["--user", status.user_id] if status.user_id is not None else []
+    for child in status.children:
+        how = {"": "at work", "lost": "its session was ended from outside"}.get(child.outcome, child.outcome)
+        text = f"sub-agent {child.agent}: {how}{_wanted(child)}"
+        yield Text(one_line(visible(text)), "dim" if child.outcome else "yellow")
+        shown = shlex.join(["longhaul", "show", child.session_id, *user, "--agent", child.agent])
+        yield Text(f"  {one_line(visible(shown))}", "dim")
+
+
+def commands(status: Status) -> Iterator[Text]:
+    """Those that run in the background, and the last words on those that have."""
+    for command in status.commands:
+        how = {"": "runs in the background", "unknown": "outcome unknown"}.get(command.fate, command.fate)
+        text = f"command {command.call_id}: {how}{_wanted(command)}: {command.shown}"
+        yield Text(one_line(visible(text)), "dim" if command.fate else "yellow")
+
+
+def at_work(status: Status) -> Iterator[Text]:
+    """What can be stopped by its id."""
+    for command in status.commands:
+        if not command.fate:
+            text = f"in the background {command.call_id}{_wanted(command)}: {command.shown}"
+            yield Text(one_line(visible(text)), "yellow")
+    for child in status.children:
+        if child.background and not child.outcome:
+            text = f"in the background {child.call_id}{_wanted(child)}: sub-agent {child.agent}"
+            yield Text(one_line(visible(text)), "yellow")
+
+
+def stopped_lines(ends: dict[str, str]) -> Iterator[Text]:
+    """What came of a stop, by call id: how each has ended; empty where nobody has heard of it."""
+    for call_id, end in ends.items():
+        how = f"is over: {end}" if end else "is told to stop; nobody has heard of its end yet"
+        yield Text(one_line(visible(f"{call_id} {how}")), "" if end else "yellow")
+    if not ends:
+        yield Text("nothing works in the background")
+
+
+def _wanted(one: BackgroundCommand | Child) -> str:
+    """Who has asked for its end; that it was asked for, where that has not come."""
+    if one.stopped_by:
+        over = one.fate if isinstance(one, BackgroundCommand) else one.outcome
+        return f"{'' if over else ', told to stop'} (stopped by {one.stopped_by})"
+    return ""
+
+
+CONFIRMED = "USER_CONFIRM_RESULT"
+_FOUND = {True: "happened", False: "did not happen"}
+
+
+def line_of(event: AgentEvent) -> Text | None:
+    """Of a CUSTOM event; None for one that goes without saying."""
+    if event.name == "model_failed" and event.error is not None:
+        return Text(f"✗ {one_line(event.model_name)}: {one_line(event.error.message)}", style="red")
+    if event.name == "model_refused" and event.error is not None:
+        return Text(f"✗ {one_line(event.error.message)}", style="red")
+    if event.name == "compression_failed" and event.error is not None:
+        return Text(f"! the context could not be made shorter: {one_line(event.error.message)}", style="yellow")
+    if event.name == "tasks_changed":
+        return task_list((task["state"], task["subject"]) for task in event.value["tasks"]) or None
+    tell = _TOLD.get(event.name)
+    told = tell(event.value) if tell and isinstance(event.value, dict) else ""
+    return Text(f"! {one_line(told)}", style="yellow") if told else None
+
+
+def stillness(event: AgentEvent) -> Text | None:
+    """Of an event that stops a session or lets it go on; None for any other."""
+    if event.type != "CUSTOM" or event.name not in _TURNS or not isinstance(event.value, dict):
+        return None
+    by = f" by {event.value['by']}" if event.value.get("by") else ""
+    why = f": {event.value['why']}" if event.value.get("why") else ""
+    return Text(one_line(f"{_TURNS[event.name]}{by}{why}"), "magenta")
+
+
+def answers_call(event: AgentEvent, call: PendingCall) -> bool:
+    """Whether nobody has to decide any more on this call as it was asked."""
+    match event.type:
+        case _ if event.type == CONFIRMED:
+            return any(decision["call_id"] == call.call_id for decision in event.value["decisions"])
+        case "TOOL_RESULT_START" | "TOOL_RESULT_END":
+            return event.tool_call_id == call.call_id
+        case "REPLY_END" | "USER_INTERRUPT":
+            return event.reply_id == call.reply_id
+        case _:
+            return event.type == "CUSTOM" and event.name == "state_replaced"
+
+
+def decided(event: AgentEvent, tool_of: Callable[[str], str]) -> list[Text]:
+    """Who allowed and who denied what; `tool_of` names the tool of a call."""
+    lines = []
+    for decision in event.value["decisions"]:
+        word = "allowed" if decision["allow"] else "denied"
+        who, why = event.value.get("approver") or "somebody", decision.get("reason") or ""
+        line = f"{who} {word} {tool_of(decision['call_id'])}{f': {why}' if why else ''}"
+        lines.append(Text(one_line(visible(line)), "green" if decision["allow"] else "red"))
+    return lines
+
+
+def asked(event: AgentEvent) -> list[Text]:
+    """The calls that wait from now on, and for whom."""
+    whom = "a person" if event.type == "REQUIRE_USER_CONFIRM" else "an outside system"
+    if event.value and (server := event.value.get("asked_by")):
+        whom = f"an answer to the MCP server {one_line(visible(server))}"
+    head = (f"waits for {whom}: ", "yellow")
+    return [Text.assemble(head, call_line(call.name, call.input)) for call in event.tool_calls]
+
+
+_TURNS = {"paused": "paused", "resumed": "goes on, resumed", "step_asked": "takes one step, asked for"}
+
+
+def _probed(value: Mapping[str, Any]) -> str:
+    return "" if value["finding"] == "unknown" else "looked: it " + _FOUND[value["finding"] == "happened"]
+
+
+def _broken_off(value: Mapping[str, Any]) -> str:
+    return next((where for stop, where in WHERE.items() if stop == value["stop"]), f"({value['stop']})")
+
+
+def _by(value: Mapping[str, Any]) -> str:
+    return f" by {value['by']}" if value.get("by") else ""
+
+
+def _budgeted(value: Mapping[str, Any]) -> str:
+    more = ", ".join(f"{name} by {number:g}" for name, number in value["more"].items())
+    return f"budget raised{_by(value)}: {more}" if more else f"to end for want of budget{_by(value)}: {value['end']}"
+
+
+def _repaired(value: Mapping[str, Any]) -> str:
+    images = [f"{value['takes_no_images']} takes no images"] if value["takes_no_images"] else []
+    thoughts = [f"{value['thoughts']} thoughts were left out"] if value["thoughts"] else []
+    return "; ".join((*value["left_out"], *thoughts, *images)) or "an image is sent as what it is"
+
+
+def _second(moment: str) -> str:
+    """Of an ISO time in UTC."""
+    return f"{moment[:19].replace('T', ' ')} UTC"
+
+
+def _planned(value: Mapping[str, Any]) -> str:
+    over = [f"plan {value['over']['name']} is over: {value['over']['state']}"] if value["over"] else []
+    return "; ".join((*over, *([f"plan: {value['plan']['name']}"] if value["plan"] else [])))
+
+
+_TOLD: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "call_unsettled": lambda value: f"looked at again: {value['reason']}",
+    "broken_off": lambda value: f"the answer broke off {_broken_off(value)}",
+    "unknown_stop": lambda value: f"the model stopped for a reason that is not known here: {value['stop_reason']}",
+    "stuck_warning": lambda value: f"goes in circles: {value['pattern']}",
+    "risk_warning": lambda value: f"runs with a risk: {value['reason']}",
+    "budget_exhausted": lambda value: f"out of budget: {'; '.join(Lack(**lack).told() for lack in value['lacks'])}",
+    "budget_changed": _budgeted,
+    "stop_asked": lambda value: f"to stop in the background{_by(value)}: {', '.join(value['call_ids'])}",
+    "doubt_probed": _probed,
+    "doubt_settled": lambda value: f"settled by {value['by'] or 'somebody'}: it {_FOUND[value['happened']]}",
+    "repaired": _repaired,
+    "request_adjusted": lambda value: " ".join(value["adjusted"]),
+    "context_compressed": lambda _: "the context was made shorter",
+    "state_replaced": lambda value: f"the state was replaced{_by(value)}{': ' + value['why'] if value['why'] else ''}",
+    "plan_changed": _planned,
+    "plan_mode_changed": lambda value: "plan mode: nothing is changed" if value["active"] else "plan mode has ended",
+    "worker_left": lambda value: f"worker {value['worker']} was shut down; another one goes on",
+    "provider_away": lambda value: (
+        f"waits for the model's provider (try {value['attempt']} failed), next try at {_second(value['next_try'])}: "
+        f"{value['reason']}"
+    ),
+    "worker_lacks": lambda value: f"waits for a worker that can go on: {value['reason']}",
+    "host_away": lambda value: f"parked: {value['reason']}",
+    "host_back": lambda value: f"host {value['host']} is back",
+    "reminded": lambda _: "somebody was reminded of a call that waits",
+    "escalated": lambda value: f"handed up to {value.get('to') or 'somebody else'}: nobody has answered",
+    "expired": lambda _: "nobody answered a call in time",
+    "rules_without_tool": lambda value: f"rules bind nothing, for nobody has a tool {', '.join(value['tools'])}",
+    "restored": lambda value: f"opened again: {value['note']}" if value.get("note") else "",
+}
+"""By the name of the event, what it says of its value."""
+
+
+def stopped(event: AgentEvent) -> str:
+    """Why a reply has ended before its model was done; empty where it was, or where its error tells it."""
+    match event.finished_reason:
+        case FinishedReason.EXCEED_MAX_ITERS:
+            return "the limit of iterations was reached"
+        case FinishedReason.OUT_OF_BUDGET if event.error is None:
+            return "the budget is spent"
+        case FinishedReason.REJECTED:
+            return "a call was denied"
+        case _:
+            return ""

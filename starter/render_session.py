@@ -23,7 +23,7 @@ from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE
 from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.starter import render, render_pending
 from longhaul.starter.client.cards import SessionCard
-from longhaul.starter.render_calls import FAILED_LINES, LISTS_TASKS, end_of
+from longhaul.starter.render import FAILED_LINES, LISTS_TASKS, end_of
 from longhaul.starter.visible import one_line, visible
 from longhaul.workflows.contract import PendingCall, Status
 

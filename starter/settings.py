@@ -18,9 +18,9 @@ from pydantic_settings import (
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.plain.text import did_you_mean, nearest
 from longhaul.agent.values.spec.workspace import HOST, LONGEST_HOST, LONGEST_SECONDS, SHORTEST_SECONDS
-from longhaul.starter import trust
+from longhaul.starter import folder_trust
+from longhaul.starter.folder_trust import BadSettingsFile
 from longhaul.starter.links import LinkTemplate, WebAddress
-from longhaul.starter.trust import BadSettingsFile
 from longhaul.workflows.contract import TASK_QUEUE
 
 OF_A_FOLDER = frozenset(
@@ -226,7 +226,7 @@ def _check_variables(known: Iterable[str]) -> None:
 def users_file() -> Path:
     """Where the user's own settings stand."""
     home = Path(os.environ.get("XDG_CONFIG_HOME", ""))
-    return (home if home.is_absolute() else Path.home() / ".config") / "longhaul" / trust.SETTINGS
+    return (home if home.is_absolute() else Path.home() / ".config") / "longhaul" / folder_trust.SETTINGS
 
 
 def _said_by_the_user(known: Mapping[str, object]) -> dict[str, Any]:
@@ -238,7 +238,7 @@ def _said_by_the_user(known: Mapping[str, object]) -> dict[str, Any]:
         return {}
     except OSError as error:
         raise BadSettingsFile(f"{str(path)!r} can't be read: {error.strerror}") from error
-    table = trust.table_of(path, content)
+    table = folder_trust.table_of(path, content)
     for key in table:
         if key not in known:
             raise _unknown(path, key, known)
@@ -247,13 +247,13 @@ def _said_by_the_user(known: Mapping[str, object]) -> dict[str, Any]:
 
 def _said_by_the_folder(known: Mapping[str, object]) -> dict[str, Any]:
     """Raises BadSettingsFile, and Untrusted."""
-    if trust.is_left_out() or not Path(trust.SETTINGS).is_file():
+    if folder_trust.is_left_out() or not Path(folder_trust.SETTINGS).is_file():
         return {}
-    path = Path.cwd() / trust.SETTINGS
+    path = Path.cwd() / folder_trust.SETTINGS
     if path == users_file().resolve():
         return {}
-    found = trust.look(path.parent)
-    table = trust.table_of(path, found.files.get(trust.SETTINGS, b""))
+    found = folder_trust.look(path.parent)
+    table = folder_trust.table_of(path, found.files.get(folder_trust.SETTINGS, b""))
     for key in table:
         if key.lower() in known and key not in OF_A_FOLDER:
             raise BadSettingsFile(
@@ -263,7 +263,7 @@ def _said_by_the_folder(known: Mapping[str, object]) -> dict[str, Any]:
         if key not in known:
             raise _unknown(path, key, OF_A_FOLDER)
     if not found.is_trusted:
-        raise trust.Untrusted(found)
+        raise folder_trust.Untrusted(found)
     return table
 
 

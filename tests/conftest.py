@@ -19,8 +19,7 @@ import pytest
 from longhaul.activities.process.sandbox import bwrap_problem
 from longhaul.activities.process.threads import NotingPool
 from longhaul.starter.hosting.own_process import collect_rarely, new_event_loop
-from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
-from longhaul.starter.provision.dev_server_config import DYNAMIC_CONFIG
+from longhaul.starter.provision.dev_server import DYNAMIC_CONFIG, DevServer, DevServerSettings
 from longhaul.starter.provision.temporal_cli import Say, TemporalCliMissing, find_temporal
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
 from tests.limits import SURE_SECONDS, limit

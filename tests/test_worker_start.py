@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.activities.models.providers import Providers
-from longhaul.starter.hosting.store_requirements import Refusal, check_lasting, check_shared
+from longhaul.starter.hosting.requirements import Refusal, check_lasting, check_shared
 from longhaul.starter.provision.dev_server import DevServer
 from longhaul.starter.reach.connection import connect, let_go
 from longhaul.starter.settings import Settings

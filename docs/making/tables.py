@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from longhaul.starter.serve.openapi_words import describe, models_under
+from longhaul.starter.serve.openapi import describe, models_under
 
 Json = dict[str, Any]
 Way = Literal["validation", "serialization"]

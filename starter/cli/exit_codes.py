@@ -1,4 +1,7 @@
-"""Ends a command: with its exit code, and with one sentence on stderr for every foreseeable error."""
+"""Ends a command: with its exit code, and with one sentence on stderr for every foreseeable error.
+
+Where a folder's files are not trusted yet, it asks first, as `longhaul trust` would be asked.
+"""
 
 import asyncio
 import sys
@@ -13,13 +16,41 @@ from temporalio.service import RPCError
 
 from longhaul.agent.plain.errors import BadInput, BadSetup, LonghaulError, what_is_wrong
 from longhaul.agent.values.conversation.messages import FinishedReason, Msg
-from longhaul.starter.cli.trusting import trust_if_told
-from longhaul.starter.client.compacting import CompressionFailed, CompressionPending
-from longhaul.starter.client.reading.asking import NoSession
+from longhaul.starter.client.reading.queries import NoSession
+from longhaul.starter.client.session_requests import CompressionFailed, CompressionPending
 from longhaul.starter.client.wire import Refused
-from longhaul.starter.trust import Untrusted
-from longhaul.starter.visible import harmless
+from longhaul.starter.folder_trust import FolderFiles, Untrusted
+from longhaul.starter.visible import harmless, one_line
 from longhaul.workflows.contract import PendingCall
+
+
+def trust_if_told(error: Untrusted) -> bool:
+    """Ask at a terminal, and remember a yes; without one, no. Raises OSError where it can't be remembered."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    import termios  # noqa: PLC0415  not on every platform
+
+    found = error.found
+    changed = " (it has changed since you trusted it)" if found.was_trusted else ""
+    say(f"longhaul: {one_line(str(found.folder))} says how agents are set up here{changed}:")
+    show(found)
+    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # what was typed or pasted before answers another question
+    print("longhaul: does it count? It is asked again when it changes. [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        return False
+    found.remember()
+    return True
+
+
+def show(found: FolderFiles) -> None:
+    """All that it sets, on stderr."""
+    for line in found.says():
+        indented = "    " if line.startswith(" ") else "  "
+        say(indented + one_line(line))
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr)
 
 
 class Exit(IntEnum):

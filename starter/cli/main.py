@@ -29,7 +29,7 @@ from longhaul.starter.cli.commands import (
 )
 from longhaul.starter.cli.commands import lifecycle as keeping
 from longhaul.starter.cli.commands import serve as serving
-from longhaul.starter.cli.lazy import leave_by
+from longhaul.starter.cli.options import leave_by
 
 app = typer.Typer(
     name="longhaul",

@@ -1,8 +1,15 @@
-"""Flags and arguments that several commands share, each worded once."""
+"""Flags and arguments that several commands share, each worded once; and the door from them to the work, behind which
+temporalio is loaded.
+"""
 
-from typing import Annotated
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
+
+if TYPE_CHECKING:
+    from longhaul.starter.cli.session_lookup import Name
+    from longhaul.starter.cli.terminal.screen import Screen
 
 SessionName = Annotated[str, typer.Argument(metavar="S", help="Session id, as it was given to run or chat.")]
 Calls = Annotated[list[str] | None, typer.Argument(metavar="[CALL]...", help="Call ids; without any, all that wait.")]
@@ -30,3 +37,26 @@ Session = Annotated[
 ]
 As = Annotated[str | None, typer.Option("--as", help="Who decides, for the record; else the user of this terminal.")]
 Play = Annotated[bool, typer.Option("--play", help="Play sound that comes, with LONGHAUL_PLAYER or one on PATH.")]
+
+
+def leave_by(work: Callable[[], Coroutine[Any, Any, int]]) -> NoReturn:
+    """Do the work and leave the command with its exit code."""
+    # --help and --version must not wait for what this imports.
+    from longhaul.starter.cli.exit_codes import perform  # noqa: PLC0415
+
+    raise typer.Exit(perform(work))
+
+
+def on_session(
+    s: str,
+    user: str | None,
+    agent: str | None,
+    work: Callable[["Screen", "Name"], Coroutine[Any, Any, int]],
+    *,
+    as_json: bool,
+) -> NoReturn:
+    """The same with a screen and the name of a session."""
+    from longhaul.starter.cli.session_lookup import Name  # noqa: PLC0415  loads temporalio
+    from longhaul.starter.cli.terminal.screen import Screen  # noqa: PLC0415
+
+    leave_by(lambda: work(Screen(as_json=as_json), Name(s, user, agent)))

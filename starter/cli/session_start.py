@@ -1,31 +1,68 @@
-"""Finds the session that a command means and its settings: flags before the agent file before the settings."""
+"""Finds the session that a command means and its settings: flags before the agent file before the settings.
+
+`--set KEY=VALUE` says how the models of one session are called, beside what its agent says.
+"""
 
 import getpass
+import json
 import secrets
 import sys
-from collections.abc import Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pydantic import JsonValue, ValidationError
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
-from longhaul.agent.plain.errors import LonghaulError
-from longhaul.agent.plain.text import nearest
+from longhaul.agent.plain.errors import LonghaulError, what_is_wrong
+from longhaul.agent.plain.text import did_you_mean, nearest
 from longhaul.agent.values.budget import Budget
 from longhaul.agent.values.permission import PermissionMode
-from longhaul.agent.values.spec.agent_spec import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.session_lookup import Name, find_of_all
-from longhaul.starter.cli.set_flag import called_otherwise, fields_of
-from longhaul.starter.client.agent_files.agents import FOLDER, agent_names, find_agent
+from longhaul.starter.client.agent_files import FOLDER, agent_names, find_agent
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
-from longhaul.starter.reach.folders import as_workers_see, roots_of_workers
+from longhaul.starter.reach.storage_places import as_workers_see, roots_of_workers
 from longhaul.starter.visible import one_line
+
+
+def fields_of(pairs: Sequence[str]) -> dict[str, JsonValue]:
+    """By field of [model_config]; None is its default. Raises Misuse."""
+    given: dict[str, JsonValue] = {}
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not separator or not key.strip():
+            raise Misuse(f"--set: {pair!r} is no KEY=VALUE; write it as max_output_tokens=16000")
+        name = key.strip()
+        if name not in ModelConfig.model_fields:
+            raise Misuse(f"--set: model_config has no {name!r}; {did_you_mean(name, ModelConfig.model_fields)}")
+        given[name] = _value(value.strip())
+    return given
+
+
+def called_otherwise(config: ModelConfig, given: Mapping[str, JsonValue]) -> ModelConfig:
+    """Raises Misuse."""
+    try:
+        return config.called_otherwise(given)
+    except ValidationError as error:
+        raise Misuse(f"--set: {what_is_wrong(error)}") from None
+
+
+def _value(text: str) -> JsonValue:
+    """A number where it is one, None for none and for `null`, else the text: an effort, a model's name, an address."""
+    try:
+        number: JsonValue = json.loads(text)
+    except ValueError:
+        return text or None
+    if number is None:
+        return None
+    return number if isinstance(number, int | float) and not isinstance(number, bool) else text
 
 
 @dataclass(frozen=True, slots=True)

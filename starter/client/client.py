@@ -10,22 +10,19 @@ from temporalio.service import RPCError
 
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.starter.client.agent_files.agents import checked, find_agent
-from longhaul.starter.client.agent_objects import Agent
+from longhaul.starter.client.agent_files import Agent, checked, find_agent
 from longhaul.starter.client.cards import SessionCard, by_ids, card_of, in_doubt, listed, query
 from longhaul.starter.client.feed import Feed
 from longhaul.starter.client.hooks import hooks_for_all
-from longhaul.starter.client.hub_rows import HubRow, hub_rows
-from longhaul.starter.client.hubs import Hub, Members
+from longhaul.starter.client.hubs import Hub, HubRow, Members, hub_rows
 from longhaul.starter.client.inbox import Inbox, gather
 from longhaul.starter.client.memories import KnowledgeOfWorkers, MemoriesOfUser
-from longhaul.starter.client.rules import RulesOfUser
 from longhaul.starter.client.schedules import Schedules
 from longhaul.starter.client.session import Session, of_card
+from longhaul.starter.client.user_rules import RulesOfUser
 from longhaul.starter.client.wire import check_name
-from longhaul.starter.reach.connection import connect, let_go
-from longhaul.starter.reach.hashed_ids import Naming
-from longhaul.starter.reach.polling import time_at
+from longhaul.starter.reach.connection import Naming, connect, let_go
+from longhaul.starter.reach.pollers import time_at
 from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import Status, Waits
 

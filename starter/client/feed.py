@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Self
 
 from longhaul.agent.views.event_types import AgentEvent
-from longhaul.starter.client.reading.asking import SILENT_SECONDS, NoSession
-from longhaul.starter.client.reading.following import Following
+from longhaul.starter.client.reading.event_reader import Following
+from longhaul.starter.client.reading.queries import SILENT_SECONDS, NoSession
 from longhaul.starter.client.session import Session
 from longhaul.starter.reach.query_retries import Pauses
 

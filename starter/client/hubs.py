@@ -1,24 +1,27 @@
-"""Hubs: rooms of agents in which what one answers is told to all others, as AgentScope's `MsgHub` has them."""
+"""Hubs: rooms of agents in which what one answers is told to all others, as AgentScope's `MsgHub` has them.
+
+Open hubs are rows of the server's index; its members take part in pipelines.
+"""
 
 import asyncio
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from temporalio.client import Client, WorkflowUpdateFailedError
+from temporalio.client import Client, WithStartWorkflowOperation, WorkflowUpdateFailedError
+from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.service import RPCError, RPCStatusCode
 
-from longhaul.agent.hub_membership import PUT_OUT
+from longhaul.agent.hub_membership import PUT_OUT, HubState
 from longhaul.agent.plain.errors import BadInput, Unavailable
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.hubs import NAME
-from longhaul.starter.client.hub_agents import HubAgent
-from longhaul.starter.client.hub_rows import beginning_of
+from longhaul.starter.client.cards import texts_of_memo
 from longhaul.starter.client.session import Session
-from longhaul.starter.client.session_keys import look_again
-from longhaul.starter.client.states.deletion import delete_ended
+from longhaul.starter.client.states.deletion import delete_ended, look_again
 from longhaul.starter.client.wire import (
     Refused,
     as_messages,
@@ -28,11 +31,69 @@ from longhaul.starter.client.wire import (
     refusal_of,
     update_with_start,
 )
-from longhaul.starter.reach.connection import no_namespace
-from longhaul.starter.reach.hashed_ids import Naming
+from longhaul.starter.reach.connection import Naming, no_namespace
 from longhaul.starter.reach.query_retries import insist, send_again
 from longhaul.starter.settings import Settings
-from longhaul.workflows.contract import HubCard
+from longhaul.workflows.contract import HUB, TASK_TIMEOUT, HubCard, HubStart
+
+if TYPE_CHECKING:
+    pass  # DROPPED
+
+
+class HubAgent:
+    """A member whose `reply` returns when the others have heard it: the next one to speak knows what was said."""
+
+    def __init__(self, hub: "Hub", session: Session) -> None:
+        self.hub = hub
+        self.session = session
+        self.id = session.id
+
+    async def reply(self, inputs: str | Msg | Sequence[Msg] | None = None, **how: Any) -> Msg:
+        """As `Session.reply`. What the hub has told it already is not told again."""
+        given = None if self.hub.has_told(inputs) else inputs
+        answer = await self.session.reply(given, **how)
+        if answer.finished_reason is not None:
+            await self.hub.heard(answer)
+        return answer
+
+
+OPEN_HUBS = f"WorkflowType = '{HUB}' AND ExecutionStatus = 'Running'"
+
+
+@dataclass(frozen=True, slots=True)
+class HubRow:
+    """One hub of `Longhaul.hubs()`."""
+
+    name: str
+    user: str | None
+    """None: of sessions without a user."""
+
+
+def beginning_of(settings: Settings, name: str, user: str | None) -> WithStartWorkflowOperation[Any, Any]:
+    """How a hub comes to be with its first members; one that there is stays as it is."""
+    naming = Naming(settings)
+    return WithStartWorkflowOperation(
+        HUB,
+        HubStart(hub=HubState(name=name, user_id=user)),
+        id=naming.hub_id(user, name),
+        task_queue=settings.task_queue,
+        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        task_timeout=TASK_TIMEOUT,
+        memo={"hub": name, "user": user},
+        static_summary="hub" if naming.is_opaque else f"hub {name}"[:120],
+    )
+
+
+async def hub_rows(client: Client, naming: Naming) -> list[HubRow]:
+    """By name. Anybody may start a workflow of our type: a row whose names do not give its id is not told."""
+    found = list[HubRow]()
+    async for row in client.list_workflows(OPEN_HUBS):
+        memo = await texts_of_memo(row) or {}
+        name, user = memo.get("hub"), memo.get("user")
+        if name and naming.hub_id(user, name) == row.id:
+            found.append(HubRow(name, user))
+    return sorted(found, key=lambda one: (one.name, one.user or ""))
+
 
 Members = Session | Mapping[str, Session]
 TRIES_TO_HEAR = 6

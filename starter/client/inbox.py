@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from longhaul.starter.client.cards import SessionCard
-from longhaul.starter.client.reading.asking import NoSession
+from longhaul.starter.client.reading.queries import NoSession
 from longhaul.starter.client.session import Session
 from longhaul.workflows.contract import PendingCall, Status, Waits
 

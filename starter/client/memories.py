@@ -1,15 +1,31 @@
-"""The memories of a user, and the knowledge bases, from outside. They are read where the settings say, which have
-to be the workers' own."""
+"""The memories of a user, and the knowledge bases, from outside.
+
+They are read where the settings say; a text is embedded here as a worker does it.
+"""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 
 from longhaul.agent.plain.errors import LonghaulError
 from longhaul.starter.reach.connection import Unreachable
-from longhaul.starter.reach.vectors import meaning_of
 from longhaul.starter.settings import Settings
 from longhaul.stores.memories.memories import KnowledgeBases, KnownDocument, Memories, Memory, MemoryOwner, Passage
 from longhaul.stores.memories.open_memories import open_knowledge, open_memories
+from longhaul.stores.memories.vectors import Meaning
+
+
+def meaning_of(settings: Settings, *, patient: bool = False) -> Meaning | None:
+    """None where embeddings are off. `patient`: nobody waits for a reply. Raises BadSetup."""
+    if not settings.embeddings:
+        return None
+    # What asks a model is loaded where one is asked.
+    from longhaul.activities.models.embeddings import open_meaning  # noqa: PLC0415
+    from longhaul.activities.models.profiles import read_key_places, read_profiles  # noqa: PLC0415
+    from longhaul.activities.models.providers import Providers  # noqa: PLC0415
+
+    providers = Providers(places=read_key_places(settings.model_keys), profiles=read_profiles(settings.models))
+    return open_meaning(settings.embeddings, settings.retrieval, providers, str, patient=patient)
+
 
 __all__ = ["KnowledgeOfWorkers", "MemoriesOfUser"]
 

@@ -9,8 +9,8 @@ from temporalio.client import WorkflowQueryFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from longhaul.agent.values.conversation.messages import HintBlock, Msg, UserMsg
-from longhaul.starter.client.reading.asking import QUERY_TIMEOUT, Asking, BlobsAway, NoWorker, Unexplained
-from longhaul.starter.client.sending import Sending
+from longhaul.starter.client.reading.queries import QUERY_TIMEOUT, Asking, BlobsAway, NoWorker, Unexplained
+from longhaul.starter.client.updates import Sending
 from longhaul.starter.client.wire import Refused, as_messages
 from longhaul.starter.reach.query_retries import Pauses
 from longhaul.workflows.contract import BLOBS_AWAY, CHECKPOINT, Status

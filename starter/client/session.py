@@ -18,27 +18,21 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec, ContextConfig
 from longhaul.agent.values.tasks import Task, TasksContext
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.agent.views.trajectory import TrajectoryEvent
-from longhaul.starter.client import background, compacting
+from longhaul.starter.client import session_requests
 from longhaul.starter.client.cards import SessionCard
 from longhaul.starter.client.hooks import CLIENT_POINTS, Printing
-from longhaul.starter.client.reading.asking import Asking
-from longhaul.starter.client.reading.following import Following
-from longhaul.starter.client.reading.glance import Moves, glance
-from longhaul.starter.client.reading.history import Entries
+from longhaul.starter.client.reading.event_reader import Following, Questions, Until, events_of, message_of
+from longhaul.starter.client.reading.glance import Moves, glance, with_newest_try
 from longhaul.starter.client.reading.live_stream import LiveStream
-from longhaul.starter.client.reading.outages import with_newest_try
-from longhaul.starter.client.reading.questions import Questions, Until
-from longhaul.starter.client.reading.record import SessionReader
-from longhaul.starter.client.reading.segments import SealedSegments
-from longhaul.starter.client.replying import events_of, message_of
+from longhaul.starter.client.reading.queries import Asking
+from longhaul.starter.client.reading.record import Entries, SealedSegments, SessionReader
 from longhaul.starter.client.rescue import Rescued, rescue
-from longhaul.starter.client.rules import SessionRules
-from longhaul.starter.client.sending import Sending
-from longhaul.starter.client.signed_approvals import Deciding
+from longhaul.starter.client.session_requests import Steering
 from longhaul.starter.client.states.session_copies import Kept
-from longhaul.starter.client.states.stored import Stored
-from longhaul.starter.client.steering import Steering
+from longhaul.starter.client.states.state_operations import Stored
 from longhaul.starter.client.tree import SessionTree
+from longhaul.starter.client.updates import Deciding, Sending
+from longhaul.starter.client.user_rules import SessionRules
 from longhaul.starter.client.wire import (
     Asked,
     Given,
@@ -52,9 +46,8 @@ from longhaul.starter.client.wire import (
     start_operation,
 )
 from longhaul.starter.links import links
-from longhaul.starter.reach.hashed_ids import Naming
-from longhaul.starter.reach.liveness import ask_seconds
-from longhaul.starter.reach.query_retries import insist
+from longhaul.starter.reach.connection import Naming
+from longhaul.starter.reach.query_retries import ask_seconds, insist
 from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import EventPage, PendingCall, ReplyResult, SpecTexts, Status
 
@@ -342,7 +335,7 @@ class Session(Steering):
         `context_config` is for this once. Raises TooBig, a RuntimeError, when the system prompt and the tools alone are
         above the threshold; CompressionFailed, when nothing came of it; CompressionPending for a session that waits.
         """
-        return await compacting.compact(
+        return await session_requests.compact(
             self._sending.update, self.status, self._moves(), context_config, instructions, by
         )
 
@@ -357,7 +350,7 @@ class Session(Steering):
         check_given("call_id", call_id)
         body = {"by": by} if call_id is None else {"call_id": call_id, "by": by}
         answer = await self.stored.open_or_not(lambda: self._sending.update("stop_background", body))
-        return await background.ends_of(answer["call_ids"], self.status, self._moves())
+        return await session_requests.ends_of(answer["call_ids"], self.status, self._moves())
 
     async def state(self) -> AgentState:
         """AgentState with its whole context, as of one moment."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from longhaul.agent.values.budget import Raise
 from longhaul.agent.values.subagents import Child
 from longhaul.starter.client.cards import SessionCard, by_ids, listed, open_below
-from longhaul.starter.client.reading.asking import NoSession
+from longhaul.starter.client.reading.queries import NoSession
 from longhaul.workflows.contract import PendingCall
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from temporalio.service import RPCError
 from longhaul.agent.plain.errors import LonghaulError
 from longhaul.agent.values.conversation.messages import Msg, UserMsg, title_of
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.starter.reach.hashed_ids import Naming
+from longhaul.starter.reach.connection import Naming
 from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import (
     AGENT,

@@ -11,11 +11,10 @@ from longhaul.agent.values.budget import NANOS, ModelSpent
 from longhaul.agent.values.conversation.messages import Usage
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.agent.views.trajectory import TrajectoryEvent
-from longhaul.starter import render_events
+from longhaul.starter import render
 from longhaul.starter.console.console_request import NAMED, Visit
-from longhaul.starter.console.markdown import fitted
 from longhaul.starter.console.pages import number, page
-from longhaul.starter.console.waiting_calls import marked
+from longhaul.starter.console.transcript import fitted, marked
 from longhaul.starter.render_session import plans, standing_still
 from longhaul.starter.serve.requests import session_of
 from longhaul.starter.serve.response_bodies import RulesBody, Steps, Tasks
@@ -214,12 +213,12 @@ def event_rows(found: Sequence[AgentEvent]) -> Iterator[EventRow]:
 
 def _told(event: AgentEvent, tools: Mapping[str, str]) -> Iterator[str]:
     match event.type:
-        case render_events.CONFIRMED:
-            yield from (line.plain for line in render_events.decided(event, lambda call: tools.get(call, call)))
+        case render.CONFIRMED:
+            yield from (line.plain for line in render.decided(event, lambda call: tools.get(call, call)))
         case "REQUIRE_USER_CONFIRM" | "REQUIRE_EXTERNAL_EXECUTION":
-            yield from (line.plain for line in render_events.asked(event))
+            yield from (line.plain for line in render.asked(event))
         case "CUSTOM":
-            line = render_events.stillness(event) or render_events.line_of(event)
+            line = render.stillness(event) or render.line_of(event)
             yield "" if line is None else line.plain
         case _:
             named = event.tool_call_name or tools.get(event.tool_call_id, "") or event.model_name or event.name

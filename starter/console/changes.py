@@ -1,18 +1,27 @@
-"""Forms of the console: each does what one request of the HTTP API does, and tells in its place what was refused."""
+"""Forms of the console that change something: each does what one request of the HTTP API does, and tells in its place
+what was refused.
 
+Two have pages of their own: other arguments than the model's, and the answer to an MCP server.
+"""
+
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import ASGIApp
 
 from longhaul.starter.client.wire import check_name
 from longhaul.starter.console import pages
-from longhaul.starter.console.console_request import Visit
-from longhaul.starter.console.forms import message_of
-from longhaul.starter.serve.background import BackgroundEnds
+from longhaul.starter.console.console_request import Visit, message_of
+from longhaul.starter.console.schema_forms import Field, answers_of, edited, fields_of
+from longhaul.starter.console.transcript import waiting_row
+from longhaul.starter.serve.acts import BackgroundEnds
 from longhaul.starter.serve.problems import Problem, problem_of, wrong
-from longhaul.starter.serve.response_bodies import Decided
+from longhaul.starter.serve.response_bodies import Calls, Decided, Tools
+from longhaul.starter.visible import harmless
+from longhaul.workflows.contract import PendingCall, Status
 
 STEERING = {"pause": {"why": "why"}, "interrupt": {"dropped": "request_id"}}
 """Fields beside a button, and what they are called in its request."""
@@ -177,3 +186,75 @@ async def or_told(done: Callable[[], Awaitable[Response]], told: Callable[[Probl
         if problem.kind in ("unauthorized", "not-found"):
             raise
         return await told(problem)
+
+
+async def edit(visit: Visit) -> ASGIApp:
+    """Raises Problem for a call that waits no more, or for no person."""
+    call_id = visit.request.query_params.get("id", "")
+    call = await _waiting(visit, call_id)
+    if call is None:
+        raise Problem("not-found", f"id: no call {call_id[:100]!r} waits for a decision in this session")
+    return await _page(visit, call, await _fields(visit, call), call.digest)
+
+
+async def decide_edited(visit: Visit) -> Response:
+    form = visit.form
+    call = await _waiting(visit, call_id := form.get("call_id", ""))
+    if call is None:
+        return then(visit.here("call", id=call_id))
+    fields = await _fields(visit, call)
+    digest = form.get("digest", "")
+
+    async def done() -> Response:
+        body: dict[str, Any] = {"call_id": call_id, "decision": "allow", "digest": digest or None}
+        body["input"] = await asyncio.to_thread(edited, fields, call.input, form)
+        made: Decided = await visit.ask("decide", body=body)
+        if made.approvals:
+            return then(visit.here("call", id=call_id, told="first"))
+        return then(f"{visit.home}?told=edited")
+
+    # The digest is that of what was shown first: a page that only tells of a slip must not renew it.
+    return await or_told(done, lambda problem: _page(visit, call, fields, digest, problem))
+
+
+async def _waiting(visit: Visit, call_id: str) -> PendingCall | None:
+    found: Calls = await visit.ask("pending")
+    return next((one for one in found.calls if one.call_id == call_id and one.waits_for == "person"), None)
+
+
+async def _fields(visit: Visit, call: PendingCall) -> list[Field]:
+    found: Tools = await visit.ask("tools")
+    schema = next((tool.input_schema for tool in found.tools if tool.name == call.tool), {})
+    return await asyncio.to_thread(fields_of, call.input, schema)
+
+
+async def _page(
+    visit: Visit, call: PendingCall, fields: list[Field], digest: str, problem: Problem | None = None
+) -> HTMLResponse:
+    """The form, filled in as it was sent where it was."""
+    status: Status = await visit.ask("status")
+    return await pages.page(
+        "edit",
+        visit,
+        problem.status if problem else 200,
+        row=waiting_row(call, status, visit.here("call", id=call.call_id)),
+        call_id=call.call_id,
+        digest=digest,
+        fields=fields,
+        written={field.key: visit.form.get(field.key, field.value) for field in fields},
+        problem=harmless(problem.detail) if problem else None,
+    )
+
+
+async def answer(visit: Visit) -> Response:
+    call_id = visit.form.get("call_id", "")
+
+    async def done() -> Response:
+        waiting: Calls = await visit.ask("pending")
+        asked = next((call.asked for call in waiting.calls if call.call_id == call_id), None)
+        # Of a call that asks no more the session says what became of it, whatever is handed in.
+        output = await asyncio.to_thread(answers_of, asked, visit.form) if asked else "decline"
+        await visit.ask("externalResults", body={"results": [{"id": call_id, "output": output}]})
+        return then(f"{visit.home}?told=answered")
+
+    return await or_told(done, lambda problem: pages.call_page(visit, call_id, problem))

@@ -1,4 +1,8 @@
-"""Pages that change nothing: the inbox, one call that waits, the sessions, one of them, and where one begins."""
+"""Pages that change nothing: the inbox, one call that waits, the sessions, the workers, one session, and where one
+begins.
+
+Filters and the page's number stand in the address, to be sent on.
+"""
 
 import asyncio
 import secrets
@@ -17,22 +21,25 @@ from longhaul.agent.plain.errors import Damaged, Unavailable
 from longhaul.agent.values.subagents import Fate, Outcome
 from longhaul.agent.views.would_pass import WouldPass
 from longhaul.starter.console.console_request import Visit
-from longhaul.starter.console.question_form import forms_of
-from longhaul.starter.console.transcript import PAGE_MESSAGES, newest, said_messages
-from longhaul.starter.console.waiting_calls import (
+from longhaul.starter.console.schema_forms import forms_of
+from longhaul.starter.console.transcript import (
+    PAGE_MESSAGES,
     WaitingRow,
     marked,
     marked_path,
+    newest,
     rule_row,
+    said_messages,
     side_by_side,
     waiting_call,
     waiting_row,
 )
 from longhaul.starter.render_session import ago, cost, keeping, spent, until
 from longhaul.starter.serve.problems import TITLES, Problem, wrong
+from longhaul.starter.serve.reads import WouldPassBody
+from longhaul.starter.serve.request_bodies import Listing
 from longhaul.starter.serve.requests import known_agents, session_of
-from longhaul.starter.serve.response_bodies import Asked, Calls, InboxBody, Page
-from longhaul.starter.serve.suggestions import WouldPassBody
+from longhaul.starter.serve.response_bodies import Asked, Calls, InboxBody, Page, Rows, Workers
 from longhaul.starter.visible import harmless, one_line
 from longhaul.workflows.contract import PendingCall, Status
 
@@ -241,3 +248,37 @@ async def start_page(visit: Visit, filled_in: Mapping[str, str], problem: Proble
         filled_in={"session": secrets.token_hex(4), "request_id": secrets.token_hex(16), **filled_in},
         problem=harmless(problem.detail) if problem else None,
     )
+
+
+PAGE_SESSIONS = 50
+STATES = tuple(
+    word for choice in get_args(Listing.model_fields["status"].annotation) for word in get_args(choice) if word
+)
+_FILTERS = ("status", "agent", "text")
+
+
+async def sessions(visit: Visit) -> ASGIApp:
+    """A page of the sessions that the address asks for. Raises Problem."""
+    asked = {name: given for name in _FILTERS if (given := visit.request.query_params.get(name, "").strip())}
+    start = number(visit, "from", 0)
+    found: Rows = await visit.ask("sessions", {**asked, "from": start, "limit": PAGE_SESSIONS})
+    end = start + len(found.sessions)
+    return await page(
+        "sessions",
+        visit,
+        sessions=found.sessions,
+        total=found.total,
+        first=start + 1,
+        last=end,
+        earlier=visit.listed("/sessions", asked, max(start - PAGE_SESSIONS, 0)) if start else "",
+        later=visit.listed("/sessions", asked, end) if found.sessions and end < found.total else "",
+        asked={name: asked.get(name, "") for name in _FILTERS},
+        states=STATES,
+        agents=await asyncio.to_thread(known_agents),
+    )
+
+
+async def workers(visit: Visit) -> ASGIApp:
+    """Raises Problem for whoever may not see all."""
+    found: Workers = await visit.ask("workers")
+    return await page("workers", visit, found=found)

@@ -7,10 +7,8 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from longhaul.starter.console import about, changes, edits, listing, pages, question_answers, steering
-from longhaul.starter.console.authentication import PATH, Entrance
-from longhaul.starter.console.console_request import Visit
-from longhaul.starter.console.forms import Filled, read_form
+from longhaul.starter.console import about, change_page, changes, pages
+from longhaul.starter.console.console_request import PATH, Entrance, Filled, Visit, read_form
 from longhaul.starter.serve.problems import Problem, problem_of
 from longhaul.starter.serve.requests import Served
 
@@ -36,32 +34,32 @@ Handler = Callable[[Visit], Awaitable[ASGIApp]]
 S = PATH + "/s/{agent}/{session}"
 LOOKED_AT: dict[str, Handler] = {
     PATH: pages.inbox,
-    f"{PATH}/sessions": listing.sessions,
-    f"{PATH}/workers": listing.workers,
+    f"{PATH}/sessions": pages.sessions,
+    f"{PATH}/workers": pages.workers,
     f"{PATH}/start": pages.start,
     S: pages.session,
     f"{S}/call": pages.call,
-    f"{S}/edit": edits.edit,
+    f"{S}/edit": changes.edit,
     f"{S}/about": about.about,
     f"{S}/timeline": about.timeline,
     f"{S}/context": about.context,
     f"{S}/log": about.events,
-    f"{S}/change": steering.change,
-    f"{S}/state": steering.export,
+    f"{S}/change": change_page.change,
+    f"{S}/state": change_page.export,
     f"{S}/events": pages.events,
 }
 FILLED_IN: dict[str, Handler] = {
     f"{PATH}/start": changes.begin,
     f"{S}/decide": changes.decide,
-    f"{S}/edit": edits.decide,
+    f"{S}/edit": changes.decide_edited,
     f"{S}/result": changes.hand_in,
-    f"{S}/answer": question_answers.answer,
+    f"{S}/answer": changes.answer,
     f"{S}/settle": changes.settle,
     f"{S}/say": changes.say,
     f"{S}/wake": changes.wake,
     f"{S}/stop-background": changes.stop,
     **{f"{S}/{name}": changes.steer(name) for name in ("pause", "resume", "interrupt", "step")},
-    **{f"{S}/change/{name}": steering.filled_in(name) for name in steering.FORMS},
+    **{f"{S}/change/{name}": change_page.filled_in(name) for name in change_page.FORMS},
 }
 
 

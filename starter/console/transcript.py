@@ -1,9 +1,21 @@
-"""Messages of a session as a page shows them: each message with its blocks, each call with its result, folded."""
+"""Messages and calls of a session as a page shows them: each message with its blocks, each call with its result,
+folded; and a call that waits with all there is to decide on, what hides or deceives marked.
 
-from collections.abc import Iterator, Sequence
+Markdown of models becomes HTML by a library that passes no HTML on, and a sanitiser behind it.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
 
-from longhaul.agent.plain.text import gist
+import nh3
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup, escape
+
+from longhaul.agent.permission.preview import Part, argument_parts, brief
+from longhaul.agent.plain.text import gist, told_apart
 from longhaul.agent.values.conversation.messages import (
     ContentBlock,
     DataBlock,
@@ -16,18 +28,244 @@ from longhaul.agent.values.conversation.messages import (
     ToolResultBlock,
     ToolResultState,
 )
-from longhaul.starter import render
+from longhaul.agent.views.session_views import BETWEEN
+from longhaul.agent.views.would_pass import WouldPass
+from longhaul.starter import render, render_pending
 from longhaul.starter.console.console_request import Visit
-from longhaul.starter.console.markdown import as_html, fitted
-from longhaul.starter.console.waiting_calls import DiffLine, diff_lines
-from longhaul.starter.render_calls import LISTS_TASKS, how_it_ran
-from longhaul.starter.serve.response_bodies import Page
-from longhaul.starter.visible import one_line
+from longhaul.starter.render import LISTS_TASKS, how_it_ran
+from longhaul.starter.serve.response_bodies import Page, Row
+from longhaul.starter.visible import harmless, one_line, visible
+from longhaul.workflows.contract import PendingCall, Status
+
+MOST_CHARS = 50_000
+"""A longer text is shown as it is: to parse it would take seconds."""
+_TAGS = {
+    "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre",
+    "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
+}  # fmt: skip
+
+
+def _no_picture(tokens: Sequence[Token], index: int, options: Any, environment: Any) -> str:
+    """A picture would be fetched: its words and address are shown."""
+    del options, environment
+    token = tokens[index]
+    return str(escape(f"[picture: {token.content} {token.attrGet('src') or ''}]"))
+
+
+_PARSER = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+_PARSER.renderer.rules["image"] = _no_picture  # type: ignore[attr-defined]
+
+
+def as_html(text: str, *, whole: bool = False) -> Markup:
+    """`text` for a page: nothing in it runs, fetches or hides. `whole`: of one that is too long to be laid out nothing
+    is left out either."""
+    shown = harmless(text)
+    if len(shown) > MOST_CHARS:
+        return Markup('<pre class="long">{}</pre>').format(shown if whole else fitted(text))
+    clean = nh3.clean(
+        str(_PARSER.render(shown)),
+        tags=_TAGS,
+        attributes={"a": {"href"}},
+        url_schemes={"http", "https", "mailto"},
+        link_rel="noopener noreferrer nofollow",
+    )
+    return Markup(clean)  # noqa: S704  it comes from the sanitiser
+
+
+def fitted(text: str, most: int = 20_000) -> str:
+    """Harmless text, of a long one the beginning and the end, around a count of what is left out."""
+    if len(text) <= most:
+        return harmless(text)
+    head, tail = text[: most * 2 // 3], text[-(most // 3) :]
+    gone = len(text) - len(head) - len(tail)
+    return f"{harmless(head)}\n⟨{gone} characters are not shown here⟩\n{harmless(tail)}"
+
+
+GIST_CHARS = 200
+_SHOWN = {"person", "outside", "wake-up"}
+"""Of a call that waits for these there is something to show as long as its tool is known; what is in doubt has run."""
+_KINDS = {"+": "added", "-": "removed", "@": "place"}
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """One line of a diff."""
+
+    kind: str
+    """added, removed, place, file or same."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DiffPair:
+    """One line of a diff in two columns; None where a side has none."""
+
+    before: DiffLine | None
+    after: DiffLine | None
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRow:
+    """One line of the inbox."""
+
+    link: str
+    tool: str
+    gist: str
+    session: str
+    agent: str
+    user: str
+    asked_at: str
+    waits_for: str
+    risk: str
+    deadline: tuple[str, ...]
+    expires_at: str
+    """ISO time that is still to be waited for; empty: it waits as long as it takes."""
+    approvals: str
+    path: str
+    """Of a sub-agent's call: `root › researcher › Bash`."""
+    root: str
+    """And the session at the head of its tree, while that is open."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRow:
+    """A suggested rule, and what it comes to."""
+
+    name: str
+    says: str
+    """A sentence on what else it would have let pass lately."""
+    calls: tuple[tuple[str, str], ...]
+    """The newest of these: what each was about, and when."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingCall:
+    """All of one call."""
+
+    row: WaitingRow
+    call_id: str
+    digest: str
+    effect: str
+    cwd: str
+    arguments: tuple[Part, ...]
+    whole: tuple[Part, ...]
+    """The arguments again, where something was left out of them."""
+    findings: tuple[Part, ...]
+    change: tuple[DiffLine, ...]
+    reason: str
+    rules: tuple[str, ...]
+    signed: bool
+    event: str
+    """As it is to be told; what a page shows of it is marked."""
+    wakes_at: str
+    plan: str = ""
+    """HTML, safe as it is: of a call that hands a plan to a person, all of it, laid out. `whole` has it as written."""
+
+    @property
+    def state(self) -> str:
+        """Another one than was shown: somebody has answered, or what it is about has changed."""
+        return f"{self.digest} {self.row.approvals}"
+
+
+def waiting_row(call: PendingCall, row: Row | Status, link: str, risk: str = "", root: Row | None = None) -> WaitingRow:
+    return WaitingRow(
+        link=link,
+        tool=marked(call.tool),
+        gist=brief(gist(call.input), GIST_CHARS),
+        session=marked(row.session_id),
+        agent=marked(row.agent),
+        user=marked(row.user_id or ""),
+        asked_at=call.asked_at,
+        waits_for=call.waits_for,
+        risk=risk,
+        deadline=tuple(render_pending.deadline(call)),
+        expires_at="" if call.expired_at else call.expires_at,
+        approvals=approvals(call),
+        path=marked_path(call.path),
+        root=marked(root.session_id) if root is not None else "",
+    )
+
+
+def waiting_call(call: PendingCall, row: WaitingRow) -> WaitingCall:
+    seen = call.preview
+    arguments = seen.arguments if seen else argument_parts(call.input)
+    plan = render_pending.plan_of(call)
+    left_out = plan is not None or any(part.left_out for part in arguments)
+    return WaitingCall(
+        row=row,
+        call_id=call.call_id,
+        digest=call.digest,
+        effect=seen.effect if seen else "its tool is not known any more" if call.waits_for in _SHOWN else "",
+        cwd=seen.cwd if seen else "",
+        arguments=arguments,
+        whole=argument_parts(call.input, whole=True) if left_out else (),
+        findings=tuple(part for part in (seen.findings if seen else ()) if part.name != "change"),
+        change=tuple(diff_lines(told_apart(call.notice))),
+        reason=marked(call.reason),
+        rules=tuple(marked(rule.spelt()) for rule in call.suggested_rules),
+        signed=call.signed,
+        event=call.event,
+        wakes_at=call.wakes_at,
+        plan="" if plan is None else as_html(told_apart(plan), whole=True),
+    )
+
+
+def rule_row(found: WouldPass) -> RuleRow:
+    return RuleRow(
+        name=marked(found.rule.spelt()),
+        says=render_pending.passes(found),
+        calls=tuple((marked(one.gist), one.at) for one in found.newest),
+    )
+
+
+def marked(text: str) -> str:
+    """On one line, with its marks."""
+    return one_line(visible(told_apart(text)))
+
+
+def marked_path(path: str) -> str:
+    """Of a sub-agent: each name with its marks. The signs between are ours."""
+    return BETWEEN.join(marked(name) for name in path.split(BETWEEN))
+
+
+def approvals(call: PendingCall) -> str:
+    """`1 of 2 (ana)`, where more than one person has to approve."""
+    if call.approvers <= 1:
+        return ""
+    by = ", ".join(marked(who) for who in call.approved_by)
+    return f"{len(call.approved_by)} of {call.approvers}{f' ({by})' if by else ''}"
+
+
+def diff_lines(text: str) -> Iterator[DiffLine]:
+    for line in text.split("\n") if text else ():
+        kind = "file" if line.startswith(("---", "+++")) else _KINDS.get(line[:1], "same")
+        yield DiffLine(kind, visible(line))
+
+
+def side_by_side(lines: Iterable[DiffLine]) -> Iterator[DiffPair]:
+    """What was removed stands beside what was added in its place; names and places of files stand on both sides."""
+    removed, added = list[DiffLine](), list[DiffLine]()
+    for line in lines:
+        if line.kind == "removed" and not added:
+            removed.append(line)
+        elif line.kind == "added":
+            added.append(line)
+        else:
+            yield from _beside(removed, added)
+            removed, added = ([line], []) if line.kind == "removed" else ([], [])
+            if not removed:
+                yield DiffPair(line, line)
+    yield from _beside(removed, added)
+
+
+def _beside(removed: list[DiffLine], added: list[DiffLine]) -> Iterator[DiffPair]:
+    for before, after in zip_longest(removed, added):
+        yield DiffPair(before, after)
+
 
 PAGE_MESSAGES = 50
 MOST_PARTS = 4
 """Answers that a page is put together from. Each ends with the message that makes it too large."""
-GIST_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from longhaul.agent.plain.errors import LonghaulError
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.demo.narrator import Narrator
-from longhaul.starter.demo.play import Declined, Play
+from longhaul.starter.demo.play import Declined, Narrator, Play
 from longhaul.starter.demo.stage import Stage, StageFailed
 
 AGAIN = f"{os.path.relpath(sys.executable)} -m longhaul.starter.demo --keep"

@@ -1,25 +1,89 @@
-"""The demo, act by act: an agent mends a project while its worker and its server are killed under it."""
+"""The demo, act by act: an agent mends a project while its worker and its server are killed under it; each step is
+said with its number.
+"""
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from rich.console import RenderableType
+from rich.text import Text
 from temporalio.client import Client
 
-from longhaul.agent.values.conversation.messages import Msg
-from longhaul.starter import render_pending
+from longhaul.agent.values.conversation.messages import Msg, ToolResultBlock, ToolResultState
+from longhaul.starter import render, render_pending, render_session
 from longhaul.starter.cli.terminal.key_presses import ask
+from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
-from longhaul.starter.demo import proof, story
-from longhaul.starter.demo.narrator import Narrator
+from longhaul.starter.demo import story
 from longhaul.starter.demo.stage import TASK_QUEUE, Stage, StageFailed
+from longhaul.starter.demo.story import Cost
 from longhaul.starter.reach.query_retries import Pauses
+from longhaul.starter.render import FAILED_LINES, end_of
 from longhaul.starter.settings import SettingsOfTheUser
 from longhaul.workflows.contract import PendingCall
+
+INDENT = "   "
+
+
+class Narrator:
+    """Short sentences; every step is numbered."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._steps = 0
+
+    @property
+    def has_person(self) -> bool:
+        return self._screen.answers
+
+    def step(self, sentence: str) -> None:
+        self._steps += 1
+        self._screen.show(Text.assemble(f"\n{self._steps}. ", (sentence, "bold")))
+
+    def remark(self, sentence: str) -> None:
+        self._screen.show(Text(INDENT + sentence, style="dim"))
+
+    def show(self, shown: Text) -> None:
+        """Any text of the agent's, already harmless, below a step."""
+        self._screen.show(_indented(shown))
+
+    def calls(self, messages: Sequence[Msg]) -> None:
+        """Each call that has a result, with that result, on a line."""
+        arguments = {call.id: call.input for message in messages for call in message.get_tool_calls()}
+        for message in messages:
+            for result in message.get_tool_results():
+                self.show(self._line(result, arguments.get(result.id, "")))
+                if result.state is ToolResultState.ERROR:
+                    for line in end_of(result.get_text(), FAILED_LINES)[0]:
+                        self.show(line)
+
+    def transcript(self, messages: Sequence[Msg]) -> None:
+        for line in render_session.transcript(messages, width=self._width):
+            self.show(line)
+
+    def cost(self, cost: Cost, kills: int) -> None:
+        self.step(
+            f"It took {cost.seconds:.1f} s with {kills} processes killed, {cost.model_calls} model calls, "
+            f"{cost.input_tokens} tokens in and {cost.output_tokens} out."
+        )
+        self.remark(f"all of it is in Temporal's history: {cost.events} events, {cost.history_bytes / 1000:.0f} kB")
+
+    @property
+    def _width(self) -> int:
+        return self._screen.width - len(INDENT)
+
+    def _line(self, result: ToolResultBlock, arguments: str) -> Text:
+        return render.result_line(result.name, arguments, result.state, result.get_text(), width=self._width)
+
+
+def _indented(shown: Text) -> RenderableType:
+    return Text("\n").join(Text(INDENT).append_text(line) for line in shown.split("\n"))
+
 
 MOMENT_SECONDS = 1.0
 """How long the approved edit is watched not happening."""
@@ -69,7 +133,7 @@ class Play:
         worker = await self.stage.start_worker()
         self.narrator.step(f"A Temporal server and a worker (process {worker}) are running.")
         self.narrator.remark(f"look inside: {self.web_page(session)}")
-        if proof.tests_are_green(self.project):
+        if story.tests_are_green(self.project):
             raise StageFailed("the demo's project is not broken; its files have been changed")
         began = time.monotonic()
         reply_id = await session.submit(story.REQUEST, request_id="demo")
@@ -82,7 +146,7 @@ class Play:
             status = await session.status()
             if status.last_error is not None:
                 raise StageFailed(f"the agent failed: {status.last_error.message}")
-            attempt = await proof.attempt_of_model_call(client, session.workflow_id)
+            attempt = await story.attempt_of_model_call(client, session.workflow_id)
             return status.model_calls == story.LONG_THOUGHT and attempt > 0
 
         await _until(thinks_long)
@@ -141,13 +205,13 @@ class Play:
 
     async def _settle(self, client: Client, session: Session, reply: Msg, seconds: float) -> list[str]:
         status = await session.status()
-        told = await proof.activities(client, session.workflow_id)
-        events, history_bytes = await proof.history_size(client, session.workflow_id)
-        wrong = proof.complaints(self.project, told, reply)
+        told = await story.activities(client, session.workflow_id)
+        events, history_bytes = await story.history_size(client, session.workflow_id)
+        wrong = story.complaints(self.project, told, reply)
         if not wrong:
             self.narrator.step("Checked by the demo itself: the tests are green, and the edit was made exactly once.")
         self.narrator.cost(
-            proof.Cost(events, history_bytes, status.model_calls, status.input_tokens, status.output_tokens, seconds),
+            story.Cost(events, history_bytes, status.model_calls, status.input_tokens, status.output_tokens, seconds),
             self.stage.kills,
         )
         return wrong

@@ -1,18 +1,25 @@
-"""Names the build of a deployment that this installation is, and reads what the server knows of the others."""
+"""Versioned workers: the build that this installation is, what the server knows of the others, and a sentence from one
+that gets no work.
+"""
 
+import asyncio
 import hashlib
 import re
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from temporalio.api.deployment.v1 import WorkerDeploymentInfo
 from temporalio.api.workflowservice.v1 import DescribeWorkerDeploymentRequest
 from temporalio.client import Client
+from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
 from temporalio.service import RPCError, RPCStatusCode
+from temporalio.worker import WorkerDeploymentConfig
 
 from longhaul.agent.plain.errors import BadSetup
+from longhaul.starter.hosting.own_process import say
 from longhaul.starter.settings import Settings
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
@@ -96,3 +103,44 @@ def why_idle(build: Build, current: str) -> str:
         f"this worker is build {build.id!r} of deployment {build.deployment!r} and gets no work, for {told}; run\n"
         f"  {build.promote_command}"
     )
+
+
+REGISTERED_SECONDS = 2.0
+"""The server knows a build some moments after its first poll."""
+LOOK_SECONDS = 30.0
+
+
+def version_of(settings: Settings) -> dict[str, Any]:
+    """What a worker says of its version, as arguments of the SDK's `Worker`. Raises BadBuild."""
+    build = build_of(settings)
+    if build is None:
+        # Without any the SDK hashes the code of every module that is loaded: a third of a worker's start.
+        return {"build_id": own_build_id()}
+    version = WorkerDeploymentVersion(build.deployment, build.id)
+    # Sessions live for weeks and go on with the newest code: they are not pinned to the build that began them.
+    behaviour = VersioningBehavior.AUTO_UPGRADE
+    return {
+        "deployment_config": WorkerDeploymentConfig(
+            version, use_worker_versioning=True, default_versioning_behavior=behaviour
+        )
+    }
+
+
+async def announce(client: Client, build: Build) -> None:
+    """Say on stderr whether this build is the current one, and again whenever that has changed; until cancelled."""
+    said = ""
+    await asyncio.sleep(REGISTERED_SECONDS)
+    while True:
+        told = await _standing(client, build)
+        if told != said:
+            said = told
+            say(told)
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+async def _standing(client: Client, build: Build) -> str:
+    try:
+        current = current_build(await describe(client, build.deployment))
+    except RPCError as error:
+        return f"whether build {build.id!r} is the current one can't be told: {error.message}"
+    return why_idle(build, current) or f"build {build.id!r} is the current one of {build.deployment!r}"

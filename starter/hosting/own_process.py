@@ -1,10 +1,14 @@
-"""A worker's process: closed to other processes of its user, stopped by a signal within a time, on uvloop where it
-exists."""
+"""A worker's process: closed to other processes of its user, stopped by a signal within a time, on uvloop where there
+is one.
+
+What it says about itself goes to stderr, in the form of its log.
+"""
 
 import asyncio
 import contextlib
 import ctypes
 import gc
+import logging
 import os
 import signal
 import sys
@@ -12,7 +16,18 @@ import threading
 from pathlib import Path
 from typing import NoReturn
 
-from longhaul.starter.hosting.saying import say
+from longhaul.starter.telemetry.switches import logs_wanted
+
+log = logging.getLogger("longhaul.worker")
+
+
+def say(sentence: str) -> None:
+    """A sentence of the code's own: it may go on over several lines, which are one in a structured log."""
+    if logs_wanted().structured:
+        log.warning(" ".join(sentence.split()))
+    else:
+        print(f"longhaul worker: {sentence}", file=sys.stderr, flush=True)
+
 
 LAST_SECONDS = 8.0
 """What a worker needs at most to tell of what it has cut short. With the 20 s of running calls it is less than the 30

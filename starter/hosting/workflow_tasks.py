@@ -14,7 +14,7 @@ from temporalio.common import MetricMeter
 from temporalio.service import RPCError
 from temporalio.worker import PollerBehaviorSimpleMaximum
 
-from longhaul.starter.reach.polling import Backlog, backlog_of
+from longhaul.starter.reach.pollers import Backlog, backlog_of
 
 log = logging.getLogger(__name__)
 

@@ -1,6 +1,12 @@
-"""One way to reach Temporal, for everybody who does."""
+"""One way to reach Temporal, for everybody who does.
+
+Its settings are `TEMPORAL_…` variables and Temporal's own file. The server knows sessions and users by their names,
+or by hashes that only a key's owner can make.
+"""
 
 import atexit
+import os
+import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,14 +14,14 @@ from functools import cache
 
 from temporalio.api.errordetails.v1 import NamespaceNotFoundFailure
 from temporalio.client import Client, GrpcCompression
+from temporalio.envconfig import ClientConfig, ClientConnectConfig
 from temporalio.runtime import Runtime
 from temporalio.service import RPCError
 
-from longhaul.agent.plain.errors import Unavailable
-from longhaul.starter.reach.connection_settings import bad_connection, connection_settings, why_not_reached
+from longhaul.agent.plain.errors import BadSetup, Unavailable
+from longhaul.agent.plain.ids import hub_workflow_id, opaque, opaque_workflow_id, workflow_id
 from longhaul.starter.reach.query_retries import AsksAgain
-from longhaul.starter.reach.storage_places import why_other_blobs
-from longhaul.starter.reach.their_blobs import TheirBlobs
+from longhaul.starter.reach.storage_places import TheirBlobs, why_other_blobs
 from longhaul.starter.settings import Settings
 from longhaul.starter.telemetry.switches import client_interceptors, send_traces
 from longhaul.stores.blobs.blob_directory import open_blobs
@@ -23,6 +29,108 @@ from longhaul.stores.blobs.blobs import BadBlobsSetting, BlobStore
 from longhaul.stores.keys.keyring import Keyring
 from longhaul.stores.keys.open_keyring import open_keyring
 from longhaul.workflows.contract import converter_with, keys_in, stored_in
+
+
+class BadConnection(BadSetup):
+    """A `TEMPORAL_…` variable or Temporal's configuration file can't be used; the sentence names it."""
+
+
+def connection_settings() -> ClientConnectConfig:
+    """As the SDK reads them. Raises BadConnection."""
+    try:
+        return ClientConfig.load_client_connect_config()
+    except OSError as error:
+        named = [name for name, value in os.environ.items() if name.startswith("TEMPORAL_") and value == error.filename]
+        where = named[0] if named else "Temporal's configuration file"
+        raise BadConnection(f"{where}: {str(error.filename)!r} can't be read: {error.strerror}") from error
+    except RuntimeError as error:  # the SDK's ConfigError, of a module that can't be imported by name
+        raise bad_connection(error) from error
+
+
+def bad_connection(error: Exception) -> BadConnection:
+    """What the SDK says of settings that it can't use."""
+    return BadConnection(f"the settings of the connection to Temporal can't be used: {_said(error)}")
+
+
+def _said(error: Exception) -> str:
+    sentence = " ".join(str(error).split()).removeprefix("Configuration loading error: ")
+    if "Profile" in sentence and "not found" in sentence:
+        return f"{sentence} in Temporal's configuration file; see TEMPORAL_PROFILE and TEMPORAL_CONFIG_FILE"
+    if "client cert and private key" in sentence:
+        return "TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH are set together or not at all"
+    return sentence
+
+
+def why_not_reached(error: Exception, *, tls: bool) -> str:
+    """What the transport's nested error means, and what to do about it."""
+    told = str(error)
+    if "InvalidContentType" in told:
+        return "it does not speak TLS there; unset TEMPORAL_TLS, its certificates and TEMPORAL_API_KEY, or the port"
+    if found := re.search(r"InvalidCertificate\((\w+)(?:\(OtherError\((\w+)\)\))?", told):
+        return f"its certificate is not trusted here: {_distrusted(found[2] or found[1], told)}"
+    if "NoCertificatesPresented" in told:
+        return "TEMPORAL_TLS_CLIENT_CERT_PATH holds no certificate in PEM form; name the file that does"
+    if not tls and re.search(r"closed|reset|broken pipe", told, re.IGNORECASE):
+        return "it hangs up; set TEMPORAL_TLS=true if it wants TLS, or TEMPORAL_ADDRESS to a Temporal server"
+    hung_up = r"CertificateRequired|HandshakeFailure|UnexpectedEof|BrokenPipe|ConnectionReset|connection closed"
+    if tls and re.search(hung_up, told):
+        return (
+            "it hangs up once it knows us; set TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH if it "
+            "wants a certificate, or TEMPORAL_API_KEY"
+        )
+    quoted = re.findall(r'"([^"]+)"', told)
+    cause = quoted[-1] if quoted else told[:200]
+    return f"{cause}; start one with `longhaul dev`, or set TEMPORAL_ADDRESS"
+
+
+def _distrusted(kind: str, told: str) -> str:
+    match kind.removesuffix("Context"):
+        case "NotValidForName":
+            names = " and ".join(re.findall(r'DnsName\(\\"([^"\\]+)', told)) or "another server"
+            return f"it is for {names}; set TEMPORAL_TLS_SERVER_NAME to its name, if that is the server meant"
+        case "Expired":
+            return "it has expired; have it renewed, or see to this machine's clock"
+        case "NotValidYet":
+            return "it does not hold yet; see to this machine's clock"
+        case _:
+            return f"{kind}; name who signed it in TEMPORAL_TLS_SERVER_CA_CERT_PATH"
+
+
+SHORTEST_KEY = 16
+
+
+class BadIdKey(BadSetup, ValueError):
+    """LONGHAUL_OPAQUE_IDS is on, and there is no key that would keep anything to itself."""
+
+
+class Naming:
+    """Raises BadIdKey where hashes are wanted and the key is missing or short."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._key = settings.id_key.get_secret_value() if settings.opaque_ids else ""
+        if settings.opaque_ids and len(self._key) < SHORTEST_KEY:
+            raise BadIdKey(
+                f"LONGHAUL_ID_KEY: with LONGHAUL_OPAQUE_IDS a key of at least {SHORTEST_KEY} characters is needed, the "
+                "same for all clients"
+            )
+
+    @property
+    def is_opaque(self) -> bool:
+        return bool(self._key)
+
+    def workflow_id(self, agent: str, user: str | None, session: str) -> str:
+        if self._key:
+            return opaque_workflow_id(self._key, agent, user, session)
+        return workflow_id(agent, user, session)
+
+    def hub_id(self, user: str | None, hub: str) -> str:
+        """The workflow id of a hub."""
+        return f"longhaul-hub/##{opaque(self._key, user, hub)}" if self._key else hub_workflow_id(user, hub)
+
+    def indexed(self, name: str) -> str:
+        """A user or a session, as a search attribute has it."""
+        return opaque(self._key, name) if self._key else name
+
 
 DEFAULT_ADDRESS = "127.0.0.1:7233"
 

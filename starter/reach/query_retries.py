@@ -1,4 +1,6 @@
-"""Asking a session by query without wearing it out: pauses grow with the time already waited."""
+"""Asking a session by query without wearing it out: how seldom a client asks that hears nothing, and pauses that grow
+with the time already waited.
+"""
 
 import asyncio
 import random
@@ -9,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from temporalio.client import (
+    Client,
     Interceptor,
     OutboundInterceptor,
     QueryWorkflowInput,
@@ -19,7 +22,39 @@ from temporalio.client import (
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
+from longhaul.agent.values.spec.workspace import CHEAP_SECONDS, FAST_SECONDS
+from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import AHEAD, BLOBS_AWAY
+
+FAST_ASK_SECONDS = 15.0
+CHEAP_ASK_SECONDS = 90.0
+"""Between queries of one who waits, each of which costs a worker's time, and is billed. Nearly all ends are told by the
+live stream, or seen in what the server knows."""
+
+
+def liveness_of(settings: Settings, client: Client) -> float:
+    """Seconds. What nobody has set is cheap on a server that is somebody else's, for there it is billed."""
+    match settings.liveness:
+        case "fast":
+            return FAST_SECONDS
+        case "cheap":
+            return CHEAP_SECONDS
+        case "":
+            return CHEAP_SECONDS if _is_hired(client) else FAST_SECONDS
+        case seconds:
+            return seconds
+
+
+def ask_seconds(settings: Settings, client: Client) -> float:
+    """The least between queries of a client that waits and hears nothing."""
+    return CHEAP_ASK_SECONDS if liveness_of(settings, client) >= CHEAP_SECONDS else FAST_ASK_SECONDS
+
+
+def _is_hired(client: Client) -> bool:
+    """Nobody has an API key, or a way in through TLS, to a server that they run beside themselves."""
+    config = client.service_client.config
+    return bool(config.tls) or bool(config.api_key)
+
 
 Answer = TypeVar("Answer")
 

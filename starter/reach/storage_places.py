@@ -1,7 +1,7 @@
-"""Tells where workers keep sessions, users' rules and large values, and whether this client means the same places.
+"""Tells where workers keep sessions, users' rules, large values and folders, and whether this client means the same
+places.
 
-Each worker says it in the identity under which it polls, which the server tells anybody: `7@host/ROOT/fMARK/rMARK` is
-one with files and Redis, and ROOT marks the file system that it stands on.
+Blobs are written only where workers read; what is missing is explained.
 """
 
 import asyncio
@@ -11,17 +11,17 @@ import logging
 import os
 import socket
 import uuid
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Set
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from longhaul.starter.reach.polling import workers
+from longhaul.starter.reach.pollers import workers
 from longhaul.starter.reach.query_retries import Pauses
 from longhaul.starter.settings import Settings
-from longhaul.stores.blobs.blobs import BlobStore, BlobsUnavailable
+from longhaul.stores.blobs.blobs import BlobStore, BlobsUnavailable, NoBlob
 from longhaul.stores.state.store import MARK_CHARS, StateStore, StoreError, mark_of, marked, new_mark
 
 PATIENCE_SECONDS = 3.0
@@ -206,3 +206,77 @@ def _kind(setting: str) -> str:
     if setting == "memory":
         return setting
     return "own" if ":" in setting else "file"
+
+
+async def roots_of_workers(client: Client, queue: str) -> Set[str]:
+    """Marks of the file systems that they stand on; empty where nobody tells: none polled lately, or we may not ask."""
+    try:
+        return {keeper.root for keeper in await keepers(client, queue)}
+    except RPCError:
+        return set()
+
+
+def as_workers_see(folder: Path, roots: Set[str], project: str) -> Path | None:
+    """The path under which workers with these roots find an absolute folder of ours; None when they don't see it.
+
+    `project`: the folder that is mounted for them, or nothing. Where nobody tells, we are taken to be on one machine.
+    """
+    if not roots or root_mark() in roots:
+        return folder
+    if not project:
+        return None
+    mounted = Path(project).expanduser().absolute()
+    # A shell names a folder behind a link by its real path, and the mount may go by the name of the link.
+    real, top = folder.resolve(), mounted.resolve()
+    return mounted / real.relative_to(top) if real.is_relative_to(top) else None
+
+
+Why = Callable[[], Awaitable[str]]
+
+
+class TheirBlobs:
+    """Until `ask_by` is called, and after `are_our_own`, just what is inside."""
+
+    def __init__(self, inside: BlobStore) -> None:
+        self._inside = inside
+        self._why_others: Why | None = None
+        self._certain = False
+
+    def ask_by(self, why_others: Why) -> None:
+        """`why_others`: why workers keep theirs elsewhere; empty when they don't, or nobody tells."""
+        self._why_others = why_others
+
+    def are_our_own(self) -> None:
+        """This process is a worker: where it keeps them is where they are."""
+        self._why_others = None
+
+    @property
+    def place(self) -> str:
+        return self._inside.place
+
+    async def put(self, key: str, data: bytes) -> None:
+        """Raises BlobsUnavailable, also for a place where no worker would find it."""
+        if not self._certain and self._why_others is not None:
+            if why := await self._why_others():
+                raise BlobsUnavailable(why)
+            self._certain = True
+        await self._inside.put(key, data)
+
+    async def get(self, key: str) -> bytes:
+        try:
+            return await self._inside.get(key)
+        except NoBlob as error:
+            why = await self._why_others() if self._why_others is not None else ""
+            raise NoBlob(f"{error}; {why}") if why else error from None
+
+    async def keys(self, prefix: str) -> list[str]:
+        return await self._inside.keys(prefix)
+
+    async def delete_prefix(self, prefix: str) -> int:
+        return await self._inside.delete_prefix(prefix)
+
+    async def mark(self, new: str = "") -> str:
+        return await self._inside.mark(new)
+
+    async def close(self) -> None:
+        await self._inside.close()

@@ -1,23 +1,43 @@
-"""Requests that ask, answer and steer. Who does it is always the caller: nobody decides in another's name."""
+"""Requests that ask, answer and steer a session, stop what works in its background, and take out, put in, change or
+copy its state.
+
+Who does it is always the caller: nobody decides in another's name.
+"""
 
 import asyncio
 from collections.abc import Callable, Coroutine
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from longhaul.agent.letters.bodies import ChangeBudget, Configure, Interrupt, Notify, Observe, Settle, Submit
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from longhaul.agent.letters.bodies import (
+    ChangeBudget,
+    Configure,
+    Interrupt,
+    Notify,
+    Observe,
+    ReplaceState,
+    Settle,
+    StopBackground,
+    Submit,
+)
 from longhaul.starter.client.session import Session
-from longhaul.starter.serve.operation import Answer, Handler
+from longhaul.starter.client.states.state_json import BadPath
 from longhaul.starter.serve.problems import Problem, wrong
 from longhaul.starter.serve.request_bodies import (
+    Copy,
     Decision,
+    Edits,
     Requesting,
     Results,
     Starting,
 )
-from longhaul.starter.serve.requests import Call, request_id_of, session_of, session_to_begin
+from longhaul.starter.serve.requests import Answer, Call, Handler, request_id_of, session_of, session_to_begin
 from longhaul.starter.serve.response_bodies import (
     BudgetLimits,
+    Copied,
     Decided,
     Interrupted,
     Notified,
@@ -154,3 +174,45 @@ async def change_budget(call: Call) -> BudgetLimits:
         body.more, end=body.end, child=body.child, by=call.by, request_id=body.request_id
     )
     return BudgetLimits(limits=limits)
+
+
+class BackgroundEnds(BaseModel):
+    """What was to stop."""
+
+    ends: dict[str, str]
+    """How each has ended, by the id of the call that began it; empty where nobody has heard of that in fifteen
+    seconds."""
+
+
+async def stop_background(call: Call) -> BackgroundEnds:
+    body: StopBackground = call.body
+    return BackgroundEnds(ends=await session_of(call).stop_background(body.call_id, by=call.by))
+
+
+async def state(call: Call) -> Response:
+    """As it stands now; of a session that has closed, as it was stored."""
+    exported = await session_of(call).stored.export()
+    return Response(exported, media_type="application/json")
+
+
+async def replace_state(call: Call) -> None:
+    body: ReplaceState = call.body
+    session = await session_to_begin(call)
+    told = {"by": call.by, "why": body.why, "note": body.note}
+    await session.stored.import_state(body.state, expected_seq=body.expected_seq, **told)
+
+
+async def edit_state(call: Call) -> None:
+    body: Edits = call.body
+    try:
+        await session_of(call).stored.edit_all(body.changes, by=call.by, why=body.why)
+    except BadPath as error:
+        raise wrong("changes", ", ".join(body.changes), str(error)) from error
+
+
+async def copy(call: Call) -> tuple[int, Copied]:
+    body: Copy = call.body
+    if body.at is not None and body.entry is not None:
+        raise wrong("entry", str(body.entry), "`at` names a step too; send one of both")
+    made = await session_of(call).stored.fork(body.session, body.at, entry=body.entry or 0, by=call.by)
+    return 201, Copied(session_id=made.id, files=(await made.status()).note)

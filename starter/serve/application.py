@@ -1,27 +1,78 @@
-"""The ASGI app: every route of the table behind its door, and the guard around all of them."""
+"""The ASGI app: every route of the table behind its door, and the guard around all of them.
+
+`/mcp` is Longhaul as an MCP server by HTTP, with the same tokens, names and bounds as every other path.
+"""
 
 import asyncio
 import json
 from collections.abc import Sequence
 from functools import cache
+from importlib.util import find_spec
 from itertools import groupby
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Message, Receive, Scope, Send
 
-from longhaul.starter.serve import webhook_endpoint
-from longhaul.starter.serve.mcp_endpoint import PATH, McpDoor
+from longhaul.starter.serve import webhooks
+from longhaul.starter.serve.event_stream import LAST_EVENT_ID
 from longhaul.starter.serve.openapi import document
-from longhaul.starter.serve.problems import Problem
-from longhaul.starter.serve.request_checks import Door, Guard
+from longhaul.starter.serve.problems import Problem, problem_of
+from longhaul.starter.serve.request_checks import Door, Guard, known_caller, read_body, while_let_in
 from longhaul.starter.serve.requests import IDEMPOTENCY_KEY, Served
 from longhaul.starter.serve.routes import OPERATIONS
-from longhaul.starter.serve.streaming import LAST_EVENT_ID
-from longhaul.starter.serve.webhook_endpoint import WebhookDoor
+from longhaul.starter.serve.tokens import Caller
+from longhaul.starter.serve.webhooks import WebhookDoor
+
+PATH = "/mcp"
+
+
+class McpDoor:
+    """Lets in whoever has a token, whatever it is good for: tools want scopes."""
+
+    def __init__(self, served: Served) -> None:
+        self._served = served
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        try:
+            caller, body = await self._let_in(request)
+        except ClientDisconnect:
+            return
+        except Exception as error:  # noqa: BLE001  each has its problem
+            await problem_of(error).response()(scope, receive, send)
+            return
+        from longhaul.starter.serve.mcp_server import answer, replayed  # noqa: PLC0415  needs the extra
+
+        begun = False
+
+        async def sending(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        authorization = request.headers.get("authorization")
+        work = answer(self._served, caller, scope, replayed(body, receive), sending)
+        try:
+            await while_let_in(caller, lambda: known_caller(self._served, authorization), work)
+        except Problem as problem:
+            if begun:
+                raise
+            await problem.response()(scope, receive, send)
+
+    async def _let_in(self, request: Request) -> tuple[Caller, bytes]:
+        """Raises Problem."""
+        if request.method != "POST":
+            # No streams of its own, and no sessions that could be ended: clients do without.
+            raise Problem("method", f"{request.method}: send POST here", headers={"Allow": "POST"})
+        caller = known_caller(self._served, request.headers.get("authorization"))
+        if find_spec("mcp") is None:
+            raise Problem("unavailable", "this server is no MCP server: pip install 'longhaul-agents[mcp]'")
+        return caller, await read_body(request)
 
 
 def application(served: Served, pages: Sequence[Route] = ()) -> Starlette:
@@ -35,7 +86,7 @@ def application(served: Served, pages: Sequence[Route] = ()) -> Starlette:
 
     by_path = groupby(sorted(OPERATIONS, key=lambda one: one.path), key=lambda one: one.path)
     doors = [Route(path, Door(served, tuple(operations))) for path, operations in by_path]
-    hooks = Route(webhook_endpoint.PATH, WebhookDoor(served))
+    hooks = Route(webhooks.PATH, WebhookDoor(served))
     app = Starlette(
         routes=[Route("/openapi.json", openapi, methods=["GET"]), Route(PATH, McpDoor(served)), hooks, *doors, *pages],
         middleware=[Middleware(Guard, served=served), *_for_web_pages(served)],

@@ -17,8 +17,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from longhaul.agent.plain.errors import what_is_wrong
 from longhaul.agent.plain.text import did_you_mean
-from longhaul.starter.serve.mcp_bodies import SessionText
-from longhaul.starter.serve.mcp_tools import TOOLS, OfferedTool, ToolRequest, seconds_for
+from longhaul.starter.serve.mcp_tools import TOOLS, OfferedTool, SessionText, ToolRequest, seconds_for
 from longhaul.starter.serve.problems import Problem, problem_of
 from longhaul.starter.serve.request_checks import check_fields
 from longhaul.starter.serve.requests import Served

@@ -1,31 +1,216 @@
-"""The tools of Longhaul as an MCP server. Each does what a request by HTTP does, and wants the same scope."""
+"""The tools of Longhaul as an MCP server: each does what a request by HTTP does, and wants the same scope.
+
+Arguments and answers are described here where they are not as by HTTP; events are told as text for whoever reads no
+events.
+"""
 
 import hashlib
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from starlette.datastructures import Headers
 
-from longhaul.agent.letters.bodies import Interrupt
+from longhaul.agent.entries import When
+from longhaul.agent.letters.bodies import Binding, Interrupt
+from longhaul.agent.plain.ids import MAX_ID_CHARS
+from longhaul.agent.values.conversation.messages import ErrorInfo
+from longhaul.agent.views.event_types import AgentEvent
+from longhaul.starter.client.reading.event_reader import Following
 from longhaul.starter.serve import acts, reads
-from longhaul.starter.serve import mcp_bodies as b
-from longhaul.starter.serve.mcp_events import Telling
-from longhaul.starter.serve.operation import REQUEST_SECONDS
 from longhaul.starter.serve.problems import Problem
 from longhaul.starter.serve.request_bodies import (
+    LONGEST_WAIT_SECONDS,
     Decision,
     Listing,
     Message,
+    Name,
     Requesting,
     Sorting,
     Whose,
 )
-from longhaul.starter.serve.requests import Call, Served, session_of
+from longhaul.starter.serve.requests import DEFAULT_AGENT, REQUEST_SECONDS, Call, Served, session_of
 from longhaul.starter.serve.tokens import Caller, Scope
+from longhaul.starter.visible import harmless
+from longhaul.workflows.contract import PendingCall, Status
+
+Wait = Field(default=0, ge=0, le=LONGEST_WAIT_SECONDS, description="Seconds to wait for what comes of it")
+RequestId = Field(
+    default="", max_length=MAX_ID_CHARS, description="Names the request: sent again, it gives the same reply"
+)
+
+
+class OfSession(Whose):
+    session: Name = Field(min_length=1, description="Its name")
+    agent: Name = Field(default=DEFAULT_AGENT, description="Whose session it is")
+
+
+class BeginSession(Whose):
+    text: str = Field(min_length=1, description="What to ask")
+    agent: Name = Field(default=DEFAULT_AGENT, description="Which agent is asked, by its name")
+    wait: float = Wait
+    request_id: str = Field(
+        default="",
+        max_length=MAX_ID_CHARS,
+        description="A random text, for asking once more where no answer came: sent again, it gives the same session",
+    )
+
+
+class Ask(OfSession):
+    text: str = Field(min_length=1, description="What to say")
+    when: When = Field(
+        default="queue",
+        description="While another reply is made: wait for its end (queue), tell it to the model at its next step "
+        "(now), or end that reply (interrupt)",
+    )
+    wait: float = Wait
+    request_id: str = RequestId
+
+
+class ReadOn(OfSession):
+    since: int = Field(default=0, ge=0, le=2**31, description="Number of the last event that was read; 0: none was")
+    wait: float = Field(
+        default=0,
+        ge=0,
+        le=LONGEST_WAIT_SECONDS,
+        description="Seconds to wait until the reply has ended, or waits for somebody",
+    )
+
+
+class OnCall(OfSession):
+    call_id: Binding = Field(description="As the inbox names it")
+    decision: Literal["allow", "deny"]
+    digest: Binding | None = Field(
+        default=None, description="As it stands beside the call that was looked at; needed to allow it"
+    )
+    reason: str = Field(default="", max_length=20_000, description="Of a denial; the agent's model reads it")
+    input: dict[str, Any] | None = Field(default=None, description="Other arguments than the model's")
+    rules: bool = Field(default=False, description="Take the suggested rules along for later calls")
+
+
+class Sent(BaseModel):
+    """A message that was taken, and what came of it so far."""
+
+    session: str
+    agent: str
+    reply_id: str
+    status: str
+    """queued, working, waiting or finished."""
+    text: str = ""
+    """What the agent has said, when the reply has ended or waits for somebody."""
+    finished_reason: str = ""
+    error: ErrorInfo | None = None
+    calls: tuple[PendingCall, ...] = ()
+    """What it waits for."""
+
+
+class SessionText(BaseModel):
+    """What happened in a session, as text."""
+
+    text: str
+    next: int
+    """`since` of the next question: the number of the last event that is told here."""
+    more: bool
+    """There is more already."""
+
+
+class SessionStanding(BaseModel):
+    """One session at a glance, and its calls that wait."""
+
+    status: Status
+    calls: tuple[PendingCall, ...]
+
+
+MOST_CHARS = 50_000
+"""A text ends with the event that goes beyond it."""
+SHOWN_CHARS = 2_000
+"""Of one call's arguments, and of one piece of a result."""
+
+
+class Telling:
+    """Takes events of one reader, and has their text."""
+
+    def __init__(self, following: Following, since: int) -> None:
+        self._following = following
+        self._parts: list[str] = []
+        self._size = 0
+        self._has_ended = False
+        self._waiting = set[str]()
+        self.last = since
+        """Number of the last event that is told."""
+        self.more = False
+        """There was no room for all that there is."""
+
+    @property
+    def text(self) -> str:
+        return "".join(self._parts).strip("\n")
+
+    async def recorded(self) -> None:
+        """Take what there is by now."""
+        while not (self.more or self._following.is_fresh):
+            self._take(await self._following.next())
+
+    async def rest(self) -> None:
+        """Take what comes, until the reply has ended or waits for somebody."""
+        while not (self.more or self._has_ended or self._waiting):
+            self._take(await self._following.next())
+
+    def _take(self, events: list[AgentEvent]) -> None:
+        for event in events:
+            if self._size > MOST_CHARS:
+                self.more = True
+                return
+            said = harmless(told(event))
+            self._parts.append(said)
+            self._size += len(said)
+            self.last = max(self.last, event.seq)
+            self._note(event)
+
+    def _note(self, event: AgentEvent) -> None:
+        match event.type:
+            case "REPLY_START" | "REPLY_END":
+                self._has_ended = event.type == "REPLY_END"
+                self._waiting.clear()
+            case "REQUIRE_USER_CONFIRM" | "REQUIRE_EXTERNAL_EXECUTION":
+                self._waiting.update(call.id for call in event.tool_calls)
+            case "USER_CONFIRM_RESULT":
+                self._waiting.difference_update(one["call_id"] for one in event.value["decisions"])
+            case "TOOL_RESULT_END":
+                self._waiting.discard(event.tool_call_id)
+            case _:
+                pass
+
+
+def told(event: AgentEvent) -> str:
+    """One event; empty for what only programs need."""
+    match event.type:
+        case "TEXT_BLOCK_DELTA" | "TEXT_BLOCK_END":
+            return event.delta or "\n"
+        case "TOOL_CALL_START":
+            return f"\n[{event.tool_call_id}: {event.tool_call_name} "
+        case "TOOL_CALL_DELTA" | "TOOL_RESULT_TEXT_DELTA":
+            return _brief(event.delta)
+        case "TOOL_CALL_END":
+            return "]\n"
+        case "TOOL_RESULT_END":
+            return f"\n[{event.tool_call_id}: {event.state.value if event.state is not None else 'done'}]\n"
+        case "REQUIRE_USER_CONFIRM" | "REQUIRE_EXTERNAL_EXECUTION":
+            who = "a person" if event.type == "REQUIRE_USER_CONFIRM" else "a result from outside"
+            who = "an answer to an MCP server" if event.value and "asked_by" in event.value else who
+            return f"\n[waits for {who}: {', '.join(f'{call.id} {call.name}' for call in event.tool_calls)}]\n"
+        case "REPLY_END":
+            why = f": {event.error.message}" if event.error is not None else ""
+            return f"\n[reply ended, {event.finished_reason}{why}]\n"
+        case _:
+            return ""
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}… ({len(text) - SHOWN_CHARS} more characters)"
+
 
 NAME_CHARS = 12
 
@@ -67,16 +252,16 @@ class OfferedTool:
     """Arguments that want a further scope."""
 
 
-async def begin(asking: ToolRequest) -> b.Sent:
-    given: b.BeginSession = asking.given
+async def begin(asking: ToolRequest) -> Sent:
+    given: BeginSession = asking.given
     seed = given.request_id or secrets.token_hex(NAME_CHARS)
     # By the request's id, so that one which is sent again begins no second session.
     name = f"mcp-{hashlib.sha256(seed.encode()).hexdigest()[:NAME_CHARS]}"
     return await _sent(asking, name, Message(messages=given.text, request_id=given.request_id))
 
 
-async def send(asking: ToolRequest) -> b.Sent:
-    given: b.Ask = asking.given
+async def send(asking: ToolRequest) -> Sent:
+    given: Ask = asking.given
     # Another one of that name may be meant: a slip must not begin a session.
     if not await session_of(asking.call(Whose(**asking.whose))).stored.is_known():
         raise Problem(
@@ -86,12 +271,12 @@ async def send(asking: ToolRequest) -> b.Sent:
     return await _sent(asking, given.session, body)
 
 
-async def _sent(asking: ToolRequest, session: str, body: Message) -> b.Sent:
+async def _sent(asking: ToolRequest, session: str, body: Message) -> Sent:
     call = asking.call(Requesting(**asking.whose, wait=asking.given.wait), body, session)
     _, taken = await acts.message(call)
     said = taken.message
     waiting = await session_of(call).pending() if taken.status == "waiting" else []
-    return b.Sent(
+    return Sent(
         session=session,
         agent=asking.given.agent,
         reply_id=taken.reply_id,
@@ -103,20 +288,20 @@ async def _sent(asking: ToolRequest, session: str, body: Message) -> b.Sent:
     )
 
 
-async def read(asking: ToolRequest) -> b.SessionText:
-    given: b.ReadOn = asking.given
+async def read(asking: ToolRequest) -> SessionText:
+    given: ReadOn = asking.given
     call = asking.call(Whose(**asking.whose))
     async with aclosing(session_of(call).following(given.since + 1, live=False, shown=False)) as following:
         telling = Telling(following, given.since)
         await telling.recorded()
         if given.wait:
             await acts.within(given.wait, call, telling.rest())
-    return b.SessionText(text=telling.text, next=telling.last, more=telling.more)
+    return SessionText(text=telling.text, next=telling.last, more=telling.more)
 
 
-async def status(asking: ToolRequest) -> b.SessionStanding:
+async def status(asking: ToolRequest) -> SessionStanding:
     call = asking.call(Whose(**asking.whose))
-    return b.SessionStanding(status=await reads.status(call), calls=(await reads.pending(call)).calls)
+    return SessionStanding(status=await reads.status(call), calls=(await reads.pending(call)).calls)
 
 
 async def sessions(asking: ToolRequest) -> BaseModel:
@@ -128,7 +313,7 @@ async def inbox(asking: ToolRequest) -> BaseModel:
 
 
 async def decide(asking: ToolRequest) -> BaseModel:
-    given: b.OnCall = asking.given
+    given: OnCall = asking.given
     body = Decision(
         call_id=given.call_id,
         decision=given.decision,
@@ -150,13 +335,13 @@ _ROWS = (
         "Begin a new session: an agent works on what is asked, and goes on whatever happens to this connection. "
         "Gives the session's name.",
         "answer",
-        b.BeginSession,
+        BeginSession,
         begin,
     ),
-    OfferedTool("send", "Say something in a session, and have the agent reply.", "answer", b.Ask, send),
-    OfferedTool("read", "Read what happened in a session since an event, as text.", "read", b.ReadOn, read, reads=True),
+    OfferedTool("send", "Say something in a session, and have the agent reply.", "answer", Ask, send),
+    OfferedTool("read", "Read what happened in a session since an event, as text.", "read", ReadOn, read, reads=True),
     OfferedTool(
-        "status", "How a session stands, and the calls that wait in it.", "read", b.OfSession, status, reads=True
+        "status", "How a session stands, and the calls that wait in it.", "read", OfSession, status, reads=True
     ),
     OfferedTool("list_sessions", "List open sessions, newest first.", "read", Listing, sessions, reads=True),
     OfferedTool(
@@ -166,12 +351,12 @@ _ROWS = (
         "decide",
         "Allow or deny a call that waits for a person. Decide only what the person whom you work for has decided.",
         "approve",
-        b.OnCall,
+        OnCall,
         decide,
         decides=True,
         fields={"input": "edit", "rules": "steer"},
     ),
-    OfferedTool("interrupt", "End the reply that a session makes.", "answer", b.OfSession, interrupt),
+    OfferedTool("interrupt", "End the reply that a session makes.", "answer", OfSession, interrupt),
 )
 TOOLS: Mapping[str, OfferedTool] = {row.name: row for row in _ROWS}
 

@@ -13,13 +13,13 @@ from temporalio.service import RPCError
 from longhaul.agent.life.history import NoSuchStep
 from longhaul.agent.plain.errors import what_is_wrong
 from longhaul.agent.plain.values import sparse
-from longhaul.starter.client.agent_files.agents import BadAgent
-from longhaul.starter.client.compacting import CompressionFailed, CompressionPending
-from longhaul.starter.client.reading.asking import BlobsAway, NoSession, NoWorker, Stuck, Unexplained
-from longhaul.starter.client.reading.history import HistoryUnreadable
+from longhaul.starter.client.agent_files import BadAgent
+from longhaul.starter.client.reading.queries import BlobsAway, NoSession, NoWorker, Stuck, Unexplained
+from longhaul.starter.client.reading.record import HistoryUnreadable
+from longhaul.starter.client.session_requests import CompressionFailed, CompressionPending
 from longhaul.starter.client.wire import Refused
+from longhaul.starter.folder_trust import BadSettingsFile, Untrusted
 from longhaul.starter.reach.connection import Unreachable
-from longhaul.starter.trust import BadSettingsFile, Untrusted
 from longhaul.starter.visible import harmless
 from longhaul.workflows.contract import BlobGone
 

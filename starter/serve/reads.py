@@ -1,17 +1,18 @@
-"""Requests that change nothing."""
+"""Requests that change nothing, among them suggested rules with what else each of them would have let pass."""
 
 from collections import Counter
 from collections.abc import AsyncIterator
 from typing import TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from temporalio.service import RPCError
 
 from longhaul.agent.views.trajectory import TrajectoryEvent
+from longhaul.agent.views.would_pass import WouldPass
 from longhaul.starter.client.cards import CLOSED, SessionCard
 from longhaul.starter.client.inbox import Inbox
-from longhaul.starter.hosting.rollout import versions
-from longhaul.starter.reach.polling import Poller, pollers
+from longhaul.starter.hosting.deployment import versions
+from longhaul.starter.reach.pollers import Poller, pollers
 from longhaul.starter.reach.storage_places import keeper_of
 from longhaul.starter.serve.problems import Problem
 from longhaul.starter.serve.request_bodies import (
@@ -19,6 +20,7 @@ from longhaul.starter.serve.request_bodies import (
     Paging,
     Sorting,
     StepPaging,
+    Whose,
 )
 from longhaul.starter.serve.requests import Call, session_of, unseen_by, user_meant
 from longhaul.starter.serve.response_bodies import (
@@ -221,3 +223,18 @@ async def _from(items: AsyncIterator[Told], start: int) -> AsyncIterator[Told]:
         if number >= start:
             yield item
         number += 1
+
+
+class OfCall(Whose):
+    call_id: str = Field(default="", max_length=1_000, description="A call that waits for a person")
+
+
+class WouldPassBody(BaseModel):
+    """What the rules come to that were suggested with a call, one by one."""
+
+    rules: tuple[WouldPass, ...]
+
+
+async def would_pass(call: Call) -> WouldPassBody:
+    query: OfCall = call.query
+    return WouldPassBody(rules=tuple(await session_of(call).rules.would_pass(query.call_id)))

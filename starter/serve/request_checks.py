@@ -1,9 +1,13 @@
-"""Between the socket and a handler: host and origin, tokens, limits of size and time, errors as problems."""
+"""Between the socket and a handler: host and origin, tokens, limits of size and time, errors as problems.
+
+A request that waits ends when its token is taken out, or is good for less.
+"""
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 from pydantic_core import from_json
@@ -12,14 +16,56 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from longhaul.starter.client.reading.asking import NoReply, NoSession
-from longhaul.starter.serve.host_names import host_name, is_own
-from longhaul.starter.serve.operation import Answer, Operation
+from longhaul.starter.client.reading.queries import NoReply, NoSession
 from longhaul.starter.serve.problems import Problem, problem_of, wrong
-from longhaul.starter.serve.requests import Call, Served, path_values, unseen_by
-from longhaul.starter.serve.revocation import while_let_in
+from longhaul.starter.serve.requests import Answer, Call, Operation, Served, path_values, unseen_by
 from longhaul.starter.serve.tokens import BadTokens, Caller
 from longhaul.starter.serve.tokens import Scope as TokenScope
+
+HIGHEST_PORT = 65_535
+_HOST = re.compile(r"(\[[^\[\]]+\]|[^:\[\]]+)(?::([0-9]{1,5}))?")
+
+
+def host_name(header: str) -> str | None:
+    """Without its port, in small letters; None for what is not a name with or without a port, and nothing else."""
+    found = _HOST.fullmatch(header.lower())
+    return found[1] if found and 0 < int(found[2] or 1) <= HIGHEST_PORT else None
+
+
+def is_own(origin: str, host: str) -> bool:
+    """Whether a page of this server asks, as the header `Host` names it; TLS is the proxy's business."""
+    return origin.lower() in (f"http://{host.lower()}", f"https://{host.lower()}")
+
+
+LOOK_SECONDS = 1.0
+"""A token that is taken out ends its streams before their next event, and what is silent or waits after so long."""
+
+Made = TypeVar("Made")
+
+
+async def while_let_in(caller: Caller, look: Callable[[], Caller], work: Awaitable[Made]) -> Made:
+    """What the work gives, which is ended when `look` finds its caller to be another, or to be none. Raises Problem."""
+    task = asyncio.ensure_future(work)
+    try:
+        while not (await asyncio.wait({task}, timeout=LOOK_SECONDS))[0]:
+            _check(caller, look)
+        return task.result()
+    finally:
+        task.cancel()
+        # Until it has ended it might still answer, behind the refusal.
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def _check(caller: Caller, look: Callable[[], Caller]) -> None:
+    try:
+        if look() == caller:
+            return
+        why = Problem("unauthorized", "Authorization: the token is good for other things by now; ask again")
+    except Problem as problem:
+        why = problem
+    told = "the token changed while this request waited; what it had asked for by then is not taken back"
+    raise Problem(why.kind, f"{told}. {why.detail}", headers=why.headers)
+
 
 MOST_BODY_BYTES = 2_000_000
 SLOWEST_BODY_SECONDS = 20.0

@@ -1,27 +1,30 @@
-"""One request as its handler gets it: who asks, what for, and the session that is meant."""
+"""One request as its handler gets it: who asks, what for, and the session that is meant; and one row of the table of
+routes, from which the server answers and the OpenAPI document is made.
+"""
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import unquote
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.datastructures import Headers
+from starlette.types import ASGIApp
 
 from longhaul.agent.plain.ids import MAX_ID_CHARS
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import Workspace
-from longhaul.starter.client.agent_files.agents import BadAgent, agent_names, named_agent
+from longhaul.starter.client.agent_files import BadAgent, agent_names, named_agent
 from longhaul.starter.client.client import Longhaul
-from longhaul.starter.client.reading.asking import NoSession
+from longhaul.starter.client.reading.queries import NoSession
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import check_name
+from longhaul.starter.folder_trust import BadSettingsFile, Untrusted
 from longhaul.starter.serve.problems import Problem, wrong
-from longhaul.starter.serve.request_bodies import Whose
-from longhaul.starter.serve.tokens import Caller, Tokens
-from longhaul.starter.trust import BadSettingsFile, Untrusted
+from longhaul.starter.serve.request_bodies import Nothing, Whose
+from longhaul.starter.serve.tokens import Caller, Scope, Tokens
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 
@@ -207,3 +210,35 @@ def request_id_of(call: Call, sent: str) -> str | None:
     if sent not in ("", key):
         raise wrong("request_id", sent, f"it differs from {IDEMPOTENCY_KEY}; send one of both")
     return key
+
+
+REQUEST_SECONDS = 30.0
+"""A session without a worker would let its caller wait for ever."""
+
+Answer = BaseModel | tuple[int, BaseModel] | ASGIApp | None
+Handler = Callable[[Call], Awaitable[Any]]
+"""Gives a model (200), a status with a model, nothing (204), or an answer of its own kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What one method of one path does."""
+
+    method: Literal["GET", "POST"]
+    path: str
+    name: str
+    summary: str
+    handler: Handler
+    scope: Scope | None
+    """None: for anybody."""
+    answers: Mapping[int, type[BaseModel] | str | None] = field(default_factory=dict)
+    """Model by status; a media type for what is no JSON; None for no content."""
+    query: type[BaseModel] = Nothing
+    body: type[BaseModel] | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    """Request headers that it reads, and what for."""
+    seconds: float = REQUEST_SECONDS
+    also: Scope | None = None
+    """A second scope that it wants."""
+    fields: Mapping[str, Scope] = field(default_factory=dict[str, Scope])
+    """Fields of the body that want a further scope, where something stands in them."""

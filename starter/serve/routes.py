@@ -6,12 +6,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from longhaul.agent.letters.all_letters import LETTERS, row_of
-from longhaul.starter.serve import acts, background, reads, streaming, suggestions
-from longhaul.starter.serve import schedules as timed
-from longhaul.starter.serve import state as keeping
-from longhaul.starter.serve.hub_routes import HUBS
-from longhaul.starter.serve.memory_routes import MEMORIES
-from longhaul.starter.serve.operation import REQUEST_SECONDS, Handler, Operation
+from longhaul.starter.serve import acts, event_stream, reads, schedule_requests
+from longhaul.starter.serve.hub_requests import HUBS
+from longhaul.starter.serve.memory_requests import MEMORIES
 from longhaul.starter.serve.request_bodies import (
     LONGEST_WAIT_SECONDS,
     Copy,
@@ -30,7 +27,7 @@ from longhaul.starter.serve.request_bodies import (
     StepPaging,
     Whose,
 )
-from longhaul.starter.serve.requests import IDEMPOTENCY_KEY
+from longhaul.starter.serve.requests import IDEMPOTENCY_KEY, REQUEST_SECONDS, Handler, Operation
 from longhaul.starter.serve.response_bodies import (
     Added,
     Alive,
@@ -58,7 +55,7 @@ from longhaul.workflows.contract import ReplyResult, Status
 
 S = "/v1/sessions/{agent}/{session}"
 KEY = (IDEMPOTENCY_KEY, "Names the request: sent again, it gives the same reply and is made once")
-LAST_SEEN = (streaming.LAST_EVENT_ID, "The id of the last event that was seen: the stream goes on after it")
+LAST_SEEN = (event_stream.LAST_EVENT_ID, "The id of the last event that was seen: the stream goes on after it")
 COMPACT_SECONDS = 120.0
 """It waits for a model call."""
 NOTHING: Mapping[int, None] = {204: None}
@@ -98,34 +95,42 @@ def _of_schedule(
 
 
 SCHEDULES: tuple[Operation, ...] = (
-    _get("/v1/schedules", "schedules", "Requests at times that are set", timed.schedules, timed.ScheduleRows),
+    _get(
+        "/v1/schedules",
+        "schedules",
+        "Requests at times that are set",
+        schedule_requests.schedules,
+        schedule_requests.ScheduleRows,
+    ),
     Operation(
         "POST",
         "/v1/schedules",
         "addSchedule",
         "Ask at times that are set",
-        timed.add_schedule,
+        schedule_requests.add_schedule,
         "answer",
-        {201: timed.ScheduleBody},
+        {201: schedule_requests.ScheduleBody},
         Whose,
-        timed.NewSchedule,
+        schedule_requests.NewSchedule,
     ),
     _get(
         "/v1/schedules/{schedule}",
         "schedule",
         "One schedule, and what its newest firings came to",
-        timed.schedule,
-        timed.ScheduleWithFirings,
+        schedule_requests.schedule,
+        schedule_requests.ScheduleWithFirings,
     ),
-    _of_schedule("pause", "It fires no more until it is resumed", timed.pause_schedule, timed.Why),
-    _of_schedule("resume", "It fires again", timed.resume_schedule),
+    _of_schedule(
+        "pause", "It fires no more until it is resumed", schedule_requests.pause_schedule, schedule_requests.Why
+    ),
+    _of_schedule("resume", "It fires again", schedule_requests.resume_schedule),
     _of_schedule(
         "trigger",
         "It fires once now, also when it is paused; what came of it",
-        timed.trigger_schedule,
-        answers={200: timed.FiringBody},
+        schedule_requests.trigger_schedule,
+        answers={200: schedule_requests.FiringBody},
     ),
-    _of_schedule("remove", "It fires no more; its sessions stay", timed.remove_schedule),
+    _of_schedule("remove", "It fires no more; its sessions stay", schedule_requests.remove_schedule),
 )
 SPELT_OUT: tuple[Operation, ...] = (
     _letter(
@@ -149,7 +154,7 @@ SPELT_OUT: tuple[Operation, ...] = (
     _letter("external_result", acts.external_results, name="externalResults", body=Results),
     _letter("settle", acts.settle),
     _letter("interrupt", acts.interrupt, {200: Interrupted}),
-    _letter("stop_background", background.stop_background, {200: background.BackgroundEnds}, name="stopBackground"),
+    _letter("stop_background", acts.stop_background, {200: acts.BackgroundEnds}, name="stopBackground"),
     _letter("observe", acts.observe, query=Starting, body=Observation),
     _letter("notify", acts.notify, {200: Notified}, headers=(KEY,)),
     _letter("configure", acts.configure, query=Starting),
@@ -163,7 +168,7 @@ SPELT_OUT: tuple[Operation, ...] = (
     _letter("step", acts.by_method("step", lambda new: Stepping(was_stepping=not new)), {200: Stepping}),
     _letter("budget", acts.change_budget, {200: BudgetLimits}, name="changeBudget"),
     _letter("rules", acts.by_method("rules.change", lambda ids: Added(added=ids)), {200: Added}, name="changeRules"),
-    _letter("replace_state", keeping.replace_state, name="replaceState"),
+    _letter("replace_state", acts.replace_state, name="replaceState"),
 )
 """Letters of which more is to be said here than stands in their rows."""
 _SAID = {one.path for one in SPELT_OUT}
@@ -183,9 +188,9 @@ OPERATIONS: tuple[Operation, ...] = (
         f"{S}/would-pass",
         "wouldPass",
         "What else the rules that were suggested with a call would have let pass",
-        suggestions.would_pass,
-        suggestions.WouldPassBody,
-        suggestions.OfCall,
+        reads.would_pass,
+        reads.WouldPassBody,
+        reads.OfCall,
     ),
     _get(f"{S}/tools", "tools", "Its tools, with their schemas", reads.tools, Tools),
     _get(f"{S}/tasks", "tasks", "The list of tasks that its model keeps", reads.tasks, Tasks),
@@ -198,7 +203,7 @@ OPERATIONS: tuple[Operation, ...] = (
         f"{S}/events",
         "events",
         "What happens, as server-sent events",
-        streaming.events,
+        event_stream.events,
         "read",
         {200: "text/event-stream"},
         Reading,
@@ -206,13 +211,13 @@ OPERATIONS: tuple[Operation, ...] = (
         (LAST_SEEN,),
     ),
     _get(f"{S}/rules", "rules", "What it may do unasked", reads.rules, RulesBody),
-    _get(f"{S}/state", "state", "The state, as JSON", keeping.state, StateBody),
+    _get(f"{S}/state", "state", "The state, as JSON", acts.state, StateBody),
     Operation(
         "POST",
         f"{S}/state/edits",
         "editState",
         "Change places in the state of a session that is idle or waits",
-        keeping.edit_state,
+        acts.edit_state,
         "steer",
         NOTHING,
         Whose,
@@ -226,7 +231,7 @@ OPERATIONS: tuple[Operation, ...] = (
         f"{S}/copies",
         "copy",
         "Begin another session from this one's state",
-        keeping.copy,
+        acts.copy,
         "steer",
         {201: Copied},
         Whose,

@@ -21,7 +21,7 @@ from typing import Any
 
 import yaml
 
-from longhaul.starter.provision.dev_server_config import SQLITE_PRAGMAS
+from longhaul.starter.provision.dev_server import SQLITE_PRAGMAS
 from longhaul.starter.provision.processes import bound_to_parent, tail
 from tests.limits import SURE_SECONDS
 

@@ -11,9 +11,9 @@ import pytest
 
 from longhaul.agent.values.conversation.messages import FinishedReason, Msg
 from longhaul.starter.cli.doctor.local_checks import Check
-from longhaul.starter.cli.doctor.server import versions
-from longhaul.starter.hosting import rollout
-from longhaul.starter.hosting.rollout import set_current
+from longhaul.starter.cli.doctor.server_checks import versions
+from longhaul.starter.hosting import deployment as rollout
+from longhaul.starter.hosting.deployment import set_current
 from longhaul.starter.provision.dev_server import DevServer
 from longhaul.starter.settings import Settings
 from tests.e2e.crash.crash_stage import Job, Stage, call, says, until

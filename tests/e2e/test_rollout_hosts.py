@@ -8,7 +8,7 @@ import pytest
 
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.session import Session
-from longhaul.starter.hosting.rollout import hosts_without, set_current
+from longhaul.starter.hosting.deployment import hosts_without, set_current
 from longhaul.starter.provision.dev_server import DevServer
 from tests.activities.mcp.serving import small
 from tests.e2e.crash.crash_stage import Stage, until

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from longhaul.starter.hosting.rollout import set_current, standing_of
+from longhaul.starter.hosting.deployment import set_current, standing_of
 from longhaul.starter.provision.dev_server import DevServer
 from tests.e2e.crash.crash_stage import Job, Stage, call, says
 from tests.e2e.processes import worker

@@ -14,7 +14,7 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.agent.values.stuck_detection import StuckConfig
 from longhaul.agent.views.session_views import BudgetStanding
-from longhaul.starter.client.reading.asking import SILENCES, NoSession
+from longhaul.starter.client.reading.queries import SILENCES, NoSession
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from longhaul.starter.provision.dev_server import DevServer

@@ -39,9 +39,8 @@ from longhaul.agent.values.tool_groups import ToolGroup
 from longhaul.agent.views.event_types import AgentEvent, EventType
 from longhaul.agent.views.events import EventFold
 from longhaul.starter.client.feed import CLOSED
-from longhaul.starter.client.reading.event_deduplication import WITHDRAWN
-from longhaul.starter.client.reading.following import UNAVAILABLE
-from longhaul.starter.client.reading.live_events import LiveEvents
+from longhaul.starter.client.reading.event_reader import UNAVAILABLE
+from longhaul.starter.client.reading.live_stream import WITHDRAWN, LiveEvents
 from longhaul.stores.streams.streams import Item
 from longhaul.workflows.contract import EventPage
 from tests.agent.family import Family, tasks

@@ -14,7 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from longhaul.starter.provision.dev_server_config import DYNAMIC_CONFIG
+from longhaul.starter.provision.dev_server import DYNAMIC_CONFIG
 from tests.house.syntax import tree_of
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +29,7 @@ LONGER_FILES: dict[str, str] = {
     "starter/provision/dev_server.py": "one server: how it is started, closed to strangers, awaited and ended",
     "activities/tools/file_search.py": "a chapter",
     "activities/masker.py": "every form in which a secret may be printed, and how it is cut out",
-    "starter/client/reading/asking.py": "a chapter: a session's questions, and each thing that its silence may mean",
+    "starter/client/reading/queries.py": "a chapter: a session's questions, and each thing that its silence may mean",
     "starter/client/session.py": "all that a caller may ask of a session stands on one page",
     "workflows/contract.py": "all that a session and those who ask it must agree on, in one list",
     "activities/contract.py": "all that crosses between workflow and activities, in one list",

@@ -11,9 +11,9 @@ import typer
 
 from longhaul.agent.letters.all_letters import LETTERS, NAMES, LetterRow
 from longhaul.starter.cli.main import app
-from longhaul.starter.client.rules import SessionRules
 from longhaul.starter.client.session import Session
-from longhaul.starter.client.states.stored import Stored
+from longhaul.starter.client.states.state_operations import Stored
+from longhaul.starter.client.user_rules import SessionRules
 from longhaul.starter.serve.routes import OPERATIONS, SPELT_OUT, S
 
 PAGE = (Path(__file__).parents[2] / "docs" / "people" / "steering.md").read_text(encoding="utf-8")

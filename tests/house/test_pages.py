@@ -17,7 +17,7 @@ from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.workspace import CHEAP_SECONDS, FAST_SECONDS, heartbeat_seconds
 from longhaul.starter.cli.main import app
-from longhaul.starter.reach.liveness import CHEAP_ASK_SECONDS, FAST_ASK_SECONDS
+from longhaul.starter.reach.query_retries import CHEAP_ASK_SECONDS, FAST_ASK_SECONDS
 from longhaul.starter.settings import OF_A_FOLDER, Settings
 from longhaul.workflows import activity_options
 from tests.house.headings import anchors

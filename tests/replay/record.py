@@ -25,7 +25,7 @@ from longhaul.activities.models.providers import Providers
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.starter.client.client import Longhaul
-from longhaul.starter.provision.dev_server_config import DYNAMIC_CONFIG
+from longhaul.starter.provision.dev_server import DYNAMIC_CONFIG
 from longhaul.starter.provision.temporal_cli import find_temporal
 from longhaul.starter.settings import Settings
 from longhaul.worker import build

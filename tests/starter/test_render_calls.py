@@ -9,8 +9,8 @@ from longhaul.agent.values.conversation.messages import (
     UserMsg,
 )
 from longhaul.agent.values.conversation.tools import CallRun, Effect, with_ran
-from longhaul.starter.cli.terminal.last_turns import of_turns
-from longhaul.starter.render_calls import calls_in, end_of, how_it_ran, in_full
+from longhaul.starter.cli.terminal.past_sessions import of_turns
+from longhaul.starter.render import calls_in, end_of, how_it_ran, in_full
 
 RUNS = [(Effect.READ, 0.01), (Effect.IDEMPOTENT, 125.9), (Effect.ONCE, None)]
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from longhaul.agent.views.event_types import AgentEvent
-from longhaul.starter.render_events import asked, decided, line_of, stillness
+from longhaul.starter.render import asked, decided, line_of, stillness
 
 
 def custom(name: str, **value: Any) -> AgentEvent:

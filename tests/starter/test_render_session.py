@@ -15,7 +15,7 @@ from longhaul.agent.values.conversation.messages import (
 from longhaul.starter import render_session
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.cli.work.show import sessions
+from longhaul.starter.cli.work.views import sessions
 from longhaul.starter.client.cards import SessionCard
 from longhaul.workflows.contract import Status
 

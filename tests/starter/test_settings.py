@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from longhaul.starter.folder_trust import BadSettingsFile, Untrusted, look
 from longhaul.starter.settings import OF_A_FOLDER, BadVariable, Settings, SettingsOfTheUser
-from longhaul.starter.trust import BadSettingsFile, Untrusted, look
 
 OF_THE_USER = frozenset(
     {

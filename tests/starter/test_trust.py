@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.starter import trust
-from longhaul.starter.client.agent_files.agents import BadAgent, agent_names, find_agent
-from longhaul.starter.trust import BadSettingsFile, FolderFiles, Untrusted, look, trusted
+from longhaul.starter import folder_trust
+from longhaul.starter.client.agent_files import BadAgent, agent_names, find_agent
+from longhaul.starter.folder_trust import BadSettingsFile, FolderFiles, Untrusted, look, trusted
 
 CODER = 'system_prompt_file = "prompt.md"\n[permission]\nmode = "bypass"\n'
 
@@ -97,7 +97,7 @@ def test_what_was_read_is_what_counts_whatever_is_written_behind_the_question(fo
 
 def test_what_is_forgotten_is_asked_again(folder: Path) -> None:
     look(folder).remember()
-    trust.forget(folder)
+    folder_trust.forget(folder)
 
     assert not look(folder).is_trusted
     assert not look(folder).was_trusted

@@ -23,7 +23,7 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.agent.values.stuck_detection import StuckConfig
 from longhaul.starter.client.client import Longhaul
-from longhaul.starter.client.reading import asking
+from longhaul.starter.client.reading import queries
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.states import session_copies
 from longhaul.starter.provision.dev_server import DevServer
@@ -205,7 +205,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients and workers of this process take silence for an answer after two seconds, not after eight to fifteen."""
     for module, name in (
         (query_retries, "STUCK_SECONDS"),
-        (asking, "SILENT_SECONDS"),
+        (queries, "SILENT_SECONDS"),
         (session_copies, "SILENT_SECONDS"),
     ):
         monkeypatch.setattr(module, name, 2.0)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from longhaul.starter.cli import options
-from longhaul.starter.cli.lazy import leave_by
+from longhaul.starter.cli.options import leave_by
 
 app = typer.Typer(help="Keys that sessions are encrypted with.", no_args_is_help=True)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from longhaul.starter.cli import options
-from longhaul.starter.cli.lazy import leave_by
+from longhaul.starter.cli.options import leave_by
 
 app = typer.Typer(help="Documents that agents may search.", no_args_is_help=True)
 
@@ -29,7 +29,7 @@ def add(
     Example: longhaul knowledge add handbook docs/
     """
     from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work.memory import knowledge
+    from longhaul.starter.cli.work import knowledge
 
     leave_by(lambda: knowledge.add(Screen(as_json=as_json), base, paths, called))
 
@@ -42,7 +42,7 @@ def listed(
 ) -> None:
     """List the documents of the knowledge bases."""
     from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work.memory import knowledge
+    from longhaul.starter.cli.work import knowledge
 
     leave_by(lambda: knowledge.listed(Screen(as_json=as_json), base))
 
@@ -57,7 +57,7 @@ def search(
 ) -> None:
     """Show the passages that an agent would find."""
     from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work.memory import knowledge
+    from longhaul.starter.cli.work import knowledge
 
     leave_by(lambda: knowledge.search(Screen(as_json=as_json), base, query, limit))
 
@@ -72,6 +72,6 @@ def delete(
 ) -> None:
     """Take documents out of a knowledge base, for good."""
     from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work.memory import knowledge
+    from longhaul.starter.cli.work import knowledge
 
     leave_by(lambda: knowledge.delete(Screen(as_json=as_json), base, documents or [], every=every))

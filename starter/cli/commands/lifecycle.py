@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from longhaul.starter.cli import options
-from longhaul.starter.cli.lazy import on_session
+from longhaul.starter.cli.options import on_session
 
 
 def add_to(app: typer.Typer) -> None:

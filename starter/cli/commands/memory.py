@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from longhaul.starter.cli import options
-from longhaul.starter.cli.lazy import leave_by
+from longhaul.starter.cli.options import leave_by
 
 app = typer.Typer(help="What agents remember of their users.", no_args_is_help=True)
 
@@ -27,9 +27,9 @@ def listed(
     Example: longhaul memory list --user ana
     """
     from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work.memory import memories
+    from longhaul.starter.cli.work import memory
 
-    leave_by(lambda: memories.listed(Screen(as_json=as_json), user, agent, limit))
+    leave_by(lambda: memory.listed(Screen(as_json=as_json), user, agent, limit))
 
 
 @app.command()
@@ -46,6 +46,6 @@ def delete(
     Example: longhaul memory delete 12 15 --user ana
     """
     from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work.memory import memories
+    from longhaul.starter.cli.work import memory
 
-    leave_by(lambda: memories.delete(Screen(as_json=as_json), ids or [], user, agent, every=every))
+    leave_by(lambda: memory.delete(Screen(as_json=as_json), ids or [], user, agent, every=every))

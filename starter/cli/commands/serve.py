@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from longhaul.starter.cli.lazy import leave_by
+from longhaul.starter.cli.options import leave_by
 
 app = typer.Typer(help="Serve sessions by HTTP until Ctrl-C or SIGTERM.")
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from longhaul.starter.cli import options
-from longhaul.starter.cli.lazy import leave_by
+from longhaul.starter.cli.options import leave_by
 
 app = typer.Typer(help="A session's AgentState as JSON.", no_args_is_help=True)
 
@@ -31,14 +31,13 @@ def export_state(
     """
     from longhaul.starter.cli.session_lookup import Name
     from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import bulk_state as bulk
-    from longhaul.starter.cli.work import state as moving
+    from longhaul.starter.cli.work import state
 
     if all_ is not None and s is None:
-        leave_by(lambda: bulk.export_all(Screen(as_json=as_json), all_, user, agent))
+        leave_by(lambda: state.export_all(Screen(as_json=as_json), all_, user, agent))
     if s is None or all_ is not None:
         raise typer.BadParameter("name one session, or a folder with --all")
-    leave_by(lambda: moving.export_state(Name(s, user, agent), out))
+    leave_by(lambda: state.export_state(Name(s, user, agent), out))
 
 
 @app.command("import")
@@ -66,16 +65,15 @@ def import_state(  # noqa: PLR0913  one parameter a flag
     """
     from longhaul.starter.cli.session_start import Wishes
     from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import bulk_state as bulk
-    from longhaul.starter.cli.work import state as moving
+    from longhaul.starter.cli.work import state
 
     wishes = Wishes(agent, model, s, user, workspace)
     if all_ is not None and s is None:
-        leave_by(lambda: bulk.import_all(Screen(as_json=as_json), all_, wishes, why))
+        leave_by(lambda: state.import_all(Screen(as_json=as_json), all_, wishes, why))
     if s is None or file is None or all_ is not None:
         raise typer.BadParameter("name a session and a file, or a folder with --all")
-    given = moving.Import(file, why, expect_seq)
-    leave_by(lambda: moving.import_state(Screen(as_json=as_json), wishes, given))
+    given = state.Import(file, why, expect_seq)
+    leave_by(lambda: state.import_state(Screen(as_json=as_json), wishes, given))
 
 
 @app.command("edit")
@@ -94,9 +92,9 @@ def edit_state(
     """
     from longhaul.starter.cli.session_lookup import Name
     from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import state as moving
+    from longhaul.starter.cli.work import state
 
-    leave_by(lambda: moving.edit_state(Screen(as_json=as_json), Name(s, user, agent), set_, why))
+    leave_by(lambda: state.edit_state(Screen(as_json=as_json), Name(s, user, agent), set_, why))
 
 
 @app.command("fork")
@@ -115,9 +113,9 @@ def fork_state(
     """
     from longhaul.starter.cli.session_lookup import Name
     from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import state as moving
+    from longhaul.starter.cli.work import state
 
-    leave_by(lambda: moving.fork_state(Screen(as_json=as_json), Name(s, user, agent), new, at))
+    leave_by(lambda: state.fork_state(Screen(as_json=as_json), Name(s, user, agent), new, at))
 
 
 @app.command("delete")
@@ -136,6 +134,6 @@ def delete_state(
     """
     from longhaul.starter.cli.session_lookup import Name
     from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import deletion as deleting
+    from longhaul.starter.cli.work import state
 
-    leave_by(lambda: deleting.delete(Screen(as_json=as_json), Name(s, user, agent), terminate=terminate, unasked=yes))
+    leave_by(lambda: state.delete(Screen(as_json=as_json), Name(s, user, agent), terminate=terminate, unasked=yes))

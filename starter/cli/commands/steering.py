@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from longhaul.starter.cli import options
-from longhaul.starter.cli.lazy import on_session
+from longhaul.starter.cli.options import on_session
 
 
 def add_to(app: typer.Typer) -> None:
@@ -42,13 +42,11 @@ def approve(  # noqa: PLR0913  one parameter a flag
     as_json: options.AsJson = False,
 ) -> None:
     """Let calls run that wait for a person."""
-    from longhaul.starter.cli.work import deciding as answering
+    from longhaul.starter.cli.work import steering
 
     if show:
-        on_session(
-            s, user, agent, lambda screen, name: answering.show_whole(screen, name, calls or ()), as_json=as_json
-        )
-    decision = answering.DecisionFlags(
+        on_session(s, user, agent, lambda screen, name: steering.show_whole(screen, name, calls or ()), as_json=as_json)
+    decision = steering.DecisionFlags(
         allow=True,
         input=edit,
         by_editor=editor,
@@ -60,7 +58,7 @@ def approve(  # noqa: PLR0913  one parameter a flag
         why=why,
     )
     on_session(
-        s, user, agent, lambda screen, name: answering.decide(screen, name, calls or (), decision), as_json=as_json
+        s, user, agent, lambda screen, name: steering.decide(screen, name, calls or (), decision), as_json=as_json
     )
 
 
@@ -75,11 +73,11 @@ def deny(  # noqa: PLR0913  one parameter a flag
     as_json: options.AsJson = False,
 ) -> None:
     """Refuse calls that wait for a person."""
-    from longhaul.starter.cli.work import deciding as answering
+    from longhaul.starter.cli.work import steering
 
-    decision = answering.DecisionFlags(allow=False, reason=reason, approver=approver)
+    decision = steering.DecisionFlags(allow=False, reason=reason, approver=approver)
     on_session(
-        s, user, agent, lambda screen, name: answering.decide(screen, name, calls or (), decision), as_json=as_json
+        s, user, agent, lambda screen, name: steering.decide(screen, name, calls or (), decision), as_json=as_json
     )
 
 
@@ -96,10 +94,10 @@ def result(  # noqa: PLR0913  one parameter a flag
     as_json: options.AsJson = False,
 ) -> None:
     """Hand in the result of an external tool, or the answer to an MCP server that asks: by a form, without --output."""
-    from longhaul.starter.cli.work import steering as answering
+    from longhaul.starter.cli.work import steering
 
-    given = answering.SteeringFlags(call, output, file, failed=error, partial=partial)
-    on_session(s, user, agent, lambda screen, name: answering.hand_in(screen, name, given), as_json=as_json)
+    given = steering.SteeringFlags(call, output, file, failed=error, partial=partial)
+    on_session(s, user, agent, lambda screen, name: steering.hand_in(screen, name, given), as_json=as_json)
 
 
 def settle(  # noqa: PLR0913  one parameter a flag
@@ -115,10 +113,10 @@ def settle(  # noqa: PLR0913  one parameter a flag
     as_json: options.AsJson = False,
 ) -> None:
     """Say whether a call happened whose outcome is unknown."""
-    from longhaul.starter.cli.work import steering as answering
+    from longhaul.starter.cli.work import steering
 
-    word = answering.DoubtWord(happened=happened, output=output, reason=reason, by=approver)
-    on_session(s, user, agent, lambda screen, name: answering.settle(screen, name, call, word), as_json=as_json)
+    word = steering.DoubtWord(happened=happened, output=output, reason=reason, by=approver)
+    on_session(s, user, agent, lambda screen, name: steering.settle(screen, name, call, word), as_json=as_json)
 
 
 def interrupt(
@@ -131,11 +129,9 @@ def interrupt(
     as_json: options.AsJson = False,
 ) -> None:
     """End the reply that is being made, or drop a request that waits."""
-    from longhaul.starter.cli.work import steering as answering
+    from longhaul.starter.cli.work import steering
 
-    on_session(
-        s, user, agent, lambda screen, name: answering.interrupt(screen, name, message, request), as_json=as_json
-    )
+    on_session(s, user, agent, lambda screen, name: steering.interrupt(screen, name, message, request), as_json=as_json)
 
 
 def stop(
@@ -154,9 +150,9 @@ def stop(
     The agent hears of it at its next reply. Exit 0 all of it is over, 3 nobody has heard so of some of it yet.
     Example: longhaul stop nightly toolu_01
     """
-    from longhaul.starter.cli.work import steering as answering
+    from longhaul.starter.cli.work import steering
 
-    on_session(s, user, agent, lambda screen, name: answering.stop(screen, name, call, approver), as_json=as_json)
+    on_session(s, user, agent, lambda screen, name: steering.stop(screen, name, call, approver), as_json=as_json)
 
 
 def say(  # noqa: PLR0913  one parameter a flag
@@ -174,10 +170,10 @@ def say(  # noqa: PLR0913  one parameter a flag
 
     Example: longhaul say nightly --now "Leave the old branch alone."
     """
-    from longhaul.starter.cli.work import steering as answering
+    from longhaul.starter.cli.work import steering
 
-    said = answering.Said(text, now=now, interrupt=interrupt, request_id=request_id)
-    on_session(s, user, agent, lambda screen, name: answering.say(screen, name, said), as_json=as_json)
+    said = steering.Said(text, now=now, interrupt=interrupt, request_id=request_id)
+    on_session(s, user, agent, lambda screen, name: steering.say(screen, name, said), as_json=as_json)
 
 
 def observe(
@@ -189,9 +185,9 @@ def observe(
     as_json: options.AsJson = False,
 ) -> None:
     """Add to a session's context without asking for a reply."""
-    from longhaul.starter.cli.work import steering as answering
+    from longhaul.starter.cli.work import steering
 
-    on_session(s, user, agent, lambda screen, name: answering.observe(screen, name, text), as_json=as_json)
+    on_session(s, user, agent, lambda screen, name: steering.observe(screen, name, text), as_json=as_json)
 
 
 def notify(  # noqa: PLR0913  one parameter a flag
@@ -208,7 +204,7 @@ def notify(  # noqa: PLR0913  one parameter a flag
 
     Example: longhaul notify nightly deployed --payload "build 81 is out"
     """
-    from longhaul.starter.cli.work import steering as answering
+    from longhaul.starter.cli.work import steering
 
-    told = answering.EventTold(event, payload, request_id)
-    on_session(s, user, agent, lambda screen, name: answering.notify(screen, name, told), as_json=as_json)
+    told = steering.EventTold(event, payload, request_id)
+    on_session(s, user, agent, lambda screen, name: steering.notify(screen, name, told), as_json=as_json)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from longhaul.starter.cli.lazy import leave_by
+from longhaul.starter.cli.options import leave_by
 
 
 def add_to(app: typer.Typer) -> None:

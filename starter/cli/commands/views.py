@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from longhaul.starter.cli import options
-from longhaul.starter.cli.lazy import leave_by
+from longhaul.starter.cli.options import leave_by
 
 
 def add_to(app: typer.Typer) -> None:
@@ -24,9 +24,9 @@ def sessions(
 ) -> None:
     """List the open sessions, newest first."""
     from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import show as reading
+    from longhaul.starter.cli.work import views
 
-    leave_by(lambda: reading.sessions(Screen(as_json=as_json), user, status, long=long))
+    leave_by(lambda: views.sessions(Screen(as_json=as_json), user, status, long=long))
 
 
 def show(  # noqa: PLR0913  one parameter a flag
@@ -45,12 +45,12 @@ def show(  # noqa: PLR0913  one parameter a flag
     """Show one session: what the model reads, cost, what it waits for and how to answer; or calls of it in full."""
     from longhaul.starter.cli.session_lookup import Name
     from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import show as reading
+    from longhaul.starter.cli.work import views
 
     screen, name = Screen(as_json=as_json), Name(s, user, agent)
     if calls or call is not None:
-        leave_by(lambda: reading.show_calls(screen, name, call))
-    leave_by(lambda: reading.show(screen, name, full=full, form=as_))
+        leave_by(lambda: views.show_calls(screen, name, call))
+    leave_by(lambda: views.show(screen, name, full=full, form=as_))
 
 
 def watch(
@@ -67,11 +67,11 @@ def watch(
     """Follow what a session does, with text as it is said. Ctrl-C leaves it alone."""
     from longhaul.starter.cli.session_lookup import Name
     from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import watch as watching
+    from longhaul.starter.cli.work import views
 
     names = [Name(each, user, agent) for each in s]
     screen = Screen(as_json=as_json, play=play)
-    leave_by(lambda: watching.watch_all(screen, names, start) if s[1:] else watching.watch(screen, names[0], start))
+    leave_by(lambda: views.watch_all(screen, names, start) if s[1:] else views.watch(screen, names[0], start))
 
 
 def inbox(
@@ -84,6 +84,6 @@ def inbox(
 ) -> None:
     """List all that waits for a person, oldest first."""
     from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import inbox as opening
+    from longhaul.starter.cli.work import views
 
-    leave_by(lambda: opening.inbox(Screen(as_json=as_json), opening.InboxFilter(user, team, tool, overdue)))
+    leave_by(lambda: views.inbox(Screen(as_json=as_json), views.InboxFilter(user, team, tool, overdue)))

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from longhaul.starter.cli import options
-from longhaul.starter.cli.lazy import leave_by
+from longhaul.starter.cli.options import leave_by
 
 app = typer.Typer(
     help="Git working trees that sessions have of their own: merged, or thrown away. On the machine of the repository.",

@@ -1,19 +1,48 @@
-"""`longhaul doctor`: each check on one line, with the line that mends it."""
+"""`longhaul doctor`: each check on one line, with the line that mends it; first the current folder's own files, and
+the settings that hold in it.
+"""
 
 import dataclasses
+import shlex
+from pathlib import Path
 
 from rich.text import Text
 
-from longhaul.starter.cli.doctor.folder import settings_here
 from longhaul.starter.cli.doctor.local_checks import KEYS, Check, on_this_machine
-from longhaul.starter.cli.doctor.mcp import on_the_mcp_servers
-from longhaul.starter.cli.doctor.models import on_the_models
-from longhaul.starter.cli.doctor.server import WORKERS_KEYS, on_the_server
-from longhaul.starter.cli.doctor.stores import on_the_stores
-from longhaul.starter.cli.doctor.wiring import on_the_wiring
+from longhaul.starter.cli.doctor.server_checks import WORKERS_KEYS, on_the_server, on_the_stores
+from longhaul.starter.cli.doctor.worker_checks import on_the_mcp_servers, on_the_models, on_the_wiring
 from longhaul.starter.cli.exit_codes import Exit
 from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.folder_trust import BadSettingsFile, Untrusted, is_left_out, look
+from longhaul.starter.settings import Settings, SettingsOfTheUser
 from longhaul.starter.visible import one_line
+
+NAME = "folder"
+
+
+def settings_here() -> tuple[Settings, Check]:
+    """What is wrong with the folder's files ends no examination: it goes on with the user's own settings."""
+    try:
+        return Settings(), _agents_here()
+    except Untrusted as error:
+        return SettingsOfTheUser(), _untrusted(error.found.folder)
+    except BadSettingsFile as error:
+        # That of the user raises here again.
+        return SettingsOfTheUser(), Check(NAME, ok=False, detail="its files can't be used", mend=str(error))
+
+
+def _agents_here() -> Check:
+    if is_left_out():
+        return Check(NAME, ok=True, detail="left out (LONGHAUL_TRUST)")
+    found = look(Path.cwd())
+    if not found.files:
+        return Check(NAME, ok=True, detail="sets nothing (neither longhaul.toml nor agents/*.toml)")
+    return Check(NAME, ok=True, detail=f"{found.folder} is trusted") if found.is_trusted else _untrusted(found.folder)
+
+
+def _untrusted(folder: Path) -> Check:
+    mend = f"look into its longhaul.toml and agents/, then `longhaul trust {shlex.quote(str(folder))}`"
+    return Check(NAME, ok=False, detail=f"{folder} is not trusted: commands that need its files are refused", mend=mend)
 
 
 async def doctor(screen: Screen) -> int:

@@ -1,32 +1,103 @@
-"""One reply from its request to its end: shown, decided on at the terminal, interrupted by Ctrl-C."""
+"""One reply from its request to its end: shown, decided on at the terminal, interrupted by Ctrl-C.
+
+A message may name pictures, PDF files and sounds as `@drawing.png`. Where the reply waits for sub-agents, those
+that wait for somebody are asked about.
+"""
 
 import asyncio
+import base64
+import os
+import re
 import signal
-from collections.abc import AsyncIterator, Sequence
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 from rich.text import Text
 
-from longhaul.agent.values.conversation.messages import Msg
+from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, Msg, TextBlock, UserMsg
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter import render_pending, render_session
 from longhaul.starter.cli.exit_codes import Outcome, outcome_of
 from longhaul.starter.cli.session_lookup import flags_of
-from longhaul.starter.cli.terminal.approving import Allow, Deny, Leave, answered, ask_about
+from longhaul.starter.cli.terminal.dialogs import Allow, Deny, Leave, answered, ask_about
 from longhaul.starter.cli.terminal.key_presses import QuestionGone
-from longhaul.starter.cli.terminal.last_turns import last_turns, shown_again
-from longhaul.starter.cli.terminal.paused_session import PausedSession
+from longhaul.starter.cli.terminal.past_sessions import PausedSession, last_turns, shown_again
 from longhaul.starter.cli.terminal.reply_printer import ReplyPrinter
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.cli.terminal.sub_agents import SubAgents
-from longhaul.starter.client.reading.asking import NoSession
+from longhaul.starter.client.reading.queries import NoSession
 from longhaul.starter.client.session import Session
+from longhaul.starter.client.tree import OpenBelow
+from longhaul.starter.client.updates import MEDIA_TYPES
 from longhaul.starter.client.wire import Refused
-from longhaul.starter.render_events import CONFIRMED, answers_call, decided
+from longhaul.starter.render import CONFIRMED, answers_call, decided
 from longhaul.starter.visible import harmless, one_line
+from longhaul.stores.names import read_regular
 from longhaul.workflows.contract import PendingCall, Status
+
+SHORTEST_PAUSE_SECONDS = 3.0
+LONGEST_PAUSE_SECONDS = 30.0
+"""Between looks; a fifth of the time that nothing has changed."""
+IDLE, WORKING = "idle", "working"
+
+
+class SubAgents:
+    """Of one reply of a lead."""
+
+    def __init__(self, lead: Session) -> None:
+        self._lead = lead
+        self._asking: list[str] = []
+        self._changed_at = self._looked_at = time.monotonic()
+
+    async def asking(self) -> tuple[Sequence[OpenBelow], bool]:
+        """Those that wait for somebody, and whether nothing below the lead moves until they are answered; nobody
+        where it is too early to look again."""
+        now = time.monotonic()
+        pause = min(max((now - self._changed_at) / 5, SHORTEST_PAUSE_SECONDS), LONGEST_PAUSE_SECONDS)
+        if now - self._looked_at < pause:
+            return (), False
+        self._looked_at = now
+        # One that is idle has ended its task, and one that works on goes on without what is asked of it.
+        below = [each for each in await self._lead.tree.open_below() if each.card.status != IDLE]
+        found = [each for each in below if each.asks and each.card.status != WORKING]
+        calls = sorted(f"{each.card.workflow_id} {call.call_id}" for each in found for call in each.asks)
+        if calls != self._asking:
+            self._asking, self._changed_at = calls, now
+            return found, False  # another one may have begun that the index does not know yet
+        return found, bool(found) and all(each in found or each.is_lead for each in below)
+
+
+MOST_BYTES = 20_000_000
+"""More is not sent anyway, and a link to a device has no end."""
+
+_NAMED = re.compile(r"""(?<!\S)@(?:"([^"\n]+)"|(\S+))""")
+
+
+def with_pictures(text: str) -> str | Msg:
+    """The text, and behind it each picture, PDF or sound that it names, read from where we stand. Raises Refused for
+    one that can't be read; other files are named only, for the agent has tools to read them."""
+    parts = [_read(name) for name in _pictures_in(text)]
+    return UserMsg("user", [TextBlock(text=text), *parts]) if parts else text
+
+
+def _pictures_in(text: str) -> Iterator[str]:
+    named = dict.fromkeys(quoted or bare.rstrip(".,;:!?)") for quoted, bare in _NAMED.findall(text))
+    return (name for name in named if Path(name).suffix.lower() in MEDIA_TYPES)
+
+
+def _read(name: str) -> DataBlock:
+    path = Path(name).expanduser()
+    try:
+        data = read_regular(os.path.realpath(path), MOST_BYTES)
+    except OSError as error:
+        why = f"{error.strerror or f'it is no file of at most {MOST_BYTES // 1_000_000} MB'}; nothing was sent"
+        raise Refused(f"@{one_line(name)}: it can't be read: {why}") from error
+    source = Base64Source(data=base64.b64encode(data).decode(), media_type=MEDIA_TYPES[path.suffix.lower()])
+    return DataBlock(source=source, name=path.name)
+
 
 INTERRUPT_SECONDS = 10.0
 """Granted to an interrupted reply to end in order; after that the command leaves it alone."""

@@ -1,9 +1,14 @@
-"""Prints what happens in one reply, as it happens."""
+"""Prints what happens in one reply, as it happens; below it the calls that run, and how far the reply is."""
 
 import shlex
-from collections.abc import AsyncIterator, Iterable
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
 
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from longhaul.agent.values.conversation.messages import DataBlock, ToolResultState
@@ -13,17 +18,155 @@ from longhaul.agent.views.event_types import AgentEvent
 from longhaul.agent.views.session_views import CALL_ID
 from longhaul.starter import render
 from longhaul.starter.cli.session_lookup import flags_of
-from longhaul.starter.cli.terminal.progress_line import ProgressLine
-from longhaul.starter.cli.terminal.running_calls import LAST_LINES, RunningCalls
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.cli.terminal.sounds import sounds_in
-from longhaul.starter.cli.terminal.streamed_text import StreamedText
-from longhaul.starter.cli.terminal.text_writers import writer_for
+from longhaul.starter.cli.terminal.streamed_text import StreamedText, writer_for
 from longhaul.starter.client.session import Session
-from longhaul.starter.render_calls import FAILED_LINES, LISTS_TASKS, end_of
-from longhaul.starter.render_events import asked, decided, line_of, stillness, stopped
+from longhaul.starter.render import FAILED_LINES, LISTS_TASKS, asked, decided, end_of, line_of, stillness, stopped
 from longhaul.starter.visible import harmless, one_line
 from longhaul.workflows.contract import PendingCall
+
+LAST_LINES = 4
+LONGEST_LINE_CHARS = 1_000
+"""Kept of a line: what has no end must not fill the memory."""
+SHOWN_CALLS = 6
+QUIET_SECONDS = 1
+"""A call that was faster needs no word about its time."""
+_TURNS = "|/-\\"
+
+
+@dataclass(slots=True)
+class _Call:
+    line: Text
+    since: float
+    """Seconds since the epoch, by the session's clock."""
+    lines: deque[str] = field(default_factory=lambda: deque(maxlen=LAST_LINES))
+    open: str = ""
+
+    def last_lines(self) -> list[str]:
+        return [*self.lines, *([self.open] if self.open.strip() else [])][-LAST_LINES:]
+
+
+class RunningCalls:
+    """By call id, in the order of their beginning."""
+
+    def __init__(self, now: Callable[[], float] = time.time) -> None:
+        self._now = now
+        self._calls: dict[str, _Call] = {}
+
+    def started(self, call_id: str, tool: str, arguments: str, at: str) -> None:
+        """`at` as in an event's `created_at`."""
+        self._calls[call_id] = _Call(render.call_line(tool, arguments), moment(at) or self._now())
+
+    def said(self, call_id: str, piece: str) -> None:
+        """Output, as it comes; of a call that is not known to run it is passed over."""
+        if (call := self._calls.get(call_id)) is None:
+            return
+        *lines, call.open = (call.open + piece).split("\n")
+        call.open = call.open[-LONGEST_LINE_CHARS:]
+        call.lines.extend(line[-LONGEST_LINE_CHARS:] for line in lines[-LAST_LINES:] if line.strip())
+
+    def last_lines(self, call_id: str) -> list[str]:
+        """Those of it that stand below."""
+        call = self._calls.get(call_id)
+        return call.last_lines() if call is not None else []
+
+    def ended(self, call_id: str, at: str) -> str:
+        """How long it took, as ` 12 s`; empty for one that took no time worth a word."""
+        call = self._calls.pop(call_id, None)
+        took = (moment(at) or self._now()) - call.since if call else 0
+        return f" {seconds(took)}" if took >= QUIET_SECONDS else ""
+
+    def clear(self) -> None:
+        self._calls.clear()
+
+    def __bool__(self) -> bool:
+        return bool(self._calls)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line in self._drawn():
+            line.truncate(options.max_width, overflow="ellipsis")
+            yield line
+
+    def _drawn(self) -> Iterator[Text]:
+        turn = _TURNS[int(self._now() * 4) % len(_TURNS)]
+        for call in list(self._calls.values())[:SHOWN_CALLS]:
+            took = seconds(self._now() - call.since)
+            yield Text.assemble((f"{turn} ", "yellow"), (f"{took:>5} ", "dim"), call.line)
+            yield from (Text(f"  | {harmless(line)}", "dim") for line in call.last_lines())
+        if (more := len(self._calls) - SHOWN_CALLS) > 0:
+            yield Text(f"  and {more} more", "dim")
+
+
+def moment(at: str) -> float | None:
+    """An event's `created_at` in seconds since the epoch; None for what is no moment."""
+    try:
+        return datetime.fromisoformat(at).timestamp()
+    except ValueError:
+        return None
+
+
+def seconds(took: float) -> str:
+    """`7 s`, `2:05`, `1:02:05`."""
+    whole = max(int(took), 0)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+LONGEST_TASK_CHARS = 60
+
+
+class ProgressLine:
+    """Fed with the recorded events of one reply."""
+
+    def __init__(self, now: Callable[[], float] = time.time) -> None:
+        self._now = now
+        self._since = now()
+        self._steps = 0
+        self._read = 0
+        self._written = 0
+        self._tasks = ""
+
+    def take(self, event: AgentEvent) -> None:
+        match event.type:
+            case "REPLY_START":
+                self._since = moment(event.created_at) or self._since
+            case "MODEL_CALL_END":
+                self._steps += 1
+                self._read += event.input_tokens
+                self._written += event.output_tokens
+            case "CUSTOM" if event.name == "tasks_changed":
+                self._tasks = _tasks(event.value["tasks"])
+            case _:
+                pass
+
+    def ended(self, at: str) -> Text:
+        """`2 steps, 1,204 tokens in, 96 out, 7 s`, when all is over."""
+        steps = f"{self._steps} step{'' if self._steps == 1 else 's'}"
+        took = seconds((moment(at) or self._now()) - self._since)
+        return Text(f"{steps}, {self._read:,} tokens in, {self._written:,} out, {took}", "dim")
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        parts = [f"step {self._steps + 1}", seconds(self._now() - self._since)]
+        if self._read or self._written:
+            parts.append(f"{self._read:,} in {self._written:,} out")
+        if self._tasks:
+            parts.append(self._tasks)
+        line = Text(" · ".join(parts) if options.encoding.startswith("utf") else ", ".join(parts), "dim")
+        line.truncate(options.max_width, overflow="ellipsis")
+        yield line
+
+
+def _tasks(tasks: list[dict[str, str]]) -> str:
+    done = sum(task.get("state") == "completed" for task in tasks)
+    current = next((task for task in tasks if task.get("state") == "in_progress"), None)
+    name = f" {one_line(current.get('subject', ''))[:LONGEST_TASK_CHARS]}" if current else ""
+    total = sum(task.get("state") != "abandoned" for task in tasks)
+    return f"tasks {done}/{total}{name}" if total else ""
+
 
 _CHANGES = ("Edit", "Write")
 """Tools whose result carries the diff of what they changed."""

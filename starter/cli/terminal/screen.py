@@ -1,24 +1,111 @@
-"""The terminal, the pipe or the JSON reader that a command talks to."""
+"""The terminal, the pipe or the JSON reader that a command talks to.
+
+Below the printed text of a terminal some lines change: the paragraph that grows, the calls that run, how far it is.
+Whoever looks elsewhere is told by the terminal that something waits.
+"""
 
 import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.segment import Segment
 from rich.text import Text
 
-from longhaul.starter.cli.terminal.bottom_lines import BottomLines
-from longhaul.starter.cli.terminal.desktop import Notices, notification
-from longhaul.starter.cli.terminal.long_lines import folded
-from longhaul.starter.cli.terminal.markdown import MarkdownText
-from longhaul.starter.cli.terminal.painting import Painting
 from longhaul.starter.cli.terminal.sounds import Sounds
+from longhaul.starter.cli.terminal.text_layout import MarkdownText, Painting, folded, joined
+
+Notices = Literal["auto", "osc9", "osc777", "off"]
+LONGEST = 120
+_OSC9 = frozenset({"iterm.app", "wezterm", "ghostty", "warpterminal"})
+"""Names that terminals give themselves in TERM_PROGRAM."""
+_OSC777_TERMS = ("foot", "rxvt")
+"""How TERM begins in others."""
+_STEERS = str.maketrans({";": ",", "<": "(", ">": ")", "&": "+"})
+"""`;` parts the fields of OSC 777, and some desktops read a notification as markup."""
+
+
+def notification(text: str, notices: Notices, environment: Mapping[str, str]) -> str:
+    """What makes this terminal tell the desktop; empty where it does not know how, and a terminal that knows neither
+    might print it. `text`: on one line; of what could steer a terminal nothing is left in it."""
+    said = "".join(char for char in text.translate(_STEERS) if char.isprintable())[:LONGEST]
+    match _kind(environment) if notices == "auto" else notices:
+        case "osc9":
+            # Behind `9;` a number is another command of some terminals, so no name stands there.
+            return f"\x1b]9;Longhaul: {said}\x07"
+        case "osc777":
+            return f"\x1b]777;notify;Longhaul;{said}\x07"
+        case _:
+            return ""
+
+
+def _kind(environment: Mapping[str, str]) -> Notices:
+    # tmux and screen keep the sequence to themselves, and the variables may be those of the terminal around them.
+    if environment.get("TMUX") or environment.get("STY"):
+        return "off"
+    term = environment.get("TERM", "")
+    if environment.get("TERM_PROGRAM", "").lower() in _OSC9 or term == "xterm-kitty":
+        return "osc9"
+    return "osc777" if term.startswith(_OSC777_TERMS) else "off"
+
+
+Part = Literal["text", "running", "pace"]
+ORDER: tuple[Part, ...] = ("text", "running", "pace")
+ROOM_LINES = 3
+"""Of the terminal that stay free: for the line that a person types, and for what was printed last."""
+LEAST_LINES = 4
+MOST_LINES = 12
+"""Also of a high terminal: what has left it at its upper edge, when it becomes smaller, can't be taken away."""
+
+
+class BottomLines:
+    """Parts that draw themselves whenever they are painted."""
+
+    def __init__(self) -> None:
+        self._parts: dict[Part, RenderableType] = {}
+        self.changed = False
+        """Since whoever paints has set it back."""
+
+    def put(self, name: Part, part: RenderableType | None) -> None:
+        """None takes it away. To be called again when it draws itself in another way, time apart."""
+        self.changed = True
+        if part is None:
+            self._parts.pop(name, None)
+        else:
+            self._parts[name] = part
+
+    def clear(self) -> None:
+        self._parts.clear()
+        self.changed = True
+
+    def __bool__(self) -> bool:
+        return bool(self._parts)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        # A line as wide as the terminal would be wrapped by some, and then more would be erased than was drawn.
+        options = options.update(width=max(options.max_width - 1, 1), height=None)
+        drawn = {name: console.render_lines(self._parts[name], options, pad=False) for name in self._named()}
+        most = min(max(console.height - ROOM_LINES, LEAST_LINES), MOST_LINES)
+        rest = sum(len(lines) for name, lines in drawn.items() if name != "text")
+        if "text" in drawn:
+            drawn["text"] = _end_of(drawn["text"], max(most - rest, 1))
+        every = [line for lines in drawn.values() for line in lines][-most:]
+        yield from joined(every)
+
+    def _named(self) -> Iterable[Part]:
+        return [name for name in ORDER if name in self._parts]
+
+
+def _end_of(lines: list[list[Segment]], most: int) -> list[list[Segment]]:
+    """Its end is where it grows."""
+    return lines if len(lines) <= most else lines[len(lines) - most :]
+
 
 PIPE_WIDTH = 200
 """Cells of a result line where no terminal says how wide it is."""

@@ -8,10 +8,9 @@ from rich.text import Text
 from longhaul.agent.values.budget import Raise
 from longhaul.starter import render_pending
 from longhaul.starter.cli.exit_codes import Misuse
-from longhaul.starter.cli.session_lookup import Name, flags_of, opened
+from longhaul.starter.cli.session_lookup import Name, below, flags_of, opened, out_of_budget
 from longhaul.starter.cli.session_start import decider
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.cli.work.tree import below, out_of_budget
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.tree import WaitingBelow
 from longhaul.starter.visible import one_line

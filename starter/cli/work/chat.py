@@ -15,12 +15,11 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.cli.exit_codes import Exit, Misuse, Outcome
 from longhaul.starter.cli.session_lookup import connected
 from longhaul.starter.cli.session_start import Wishes, open_session, whoami
-from longhaul.starter.cli.terminal.conversation import Conversation, interrupting, newest_event
+from longhaul.starter.cli.terminal.conversation import Conversation, interrupting, newest_event, with_pictures
 from longhaul.starter.cli.terminal.key_presses import read_line, returns_as_typed, typed_before
-from longhaul.starter.cli.terminal.pictures import with_pictures
+from longhaul.starter.cli.terminal.past_sessions import Which, found_again
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.cli.terminal.slash_commands import Commands
-from longhaul.starter.cli.work.past_sessions import Which, found_again
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused

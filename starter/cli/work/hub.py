@@ -9,9 +9,9 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.cli.session_lookup import Name, connected, find_session
 from longhaul.starter.cli.session_start import in_workspace, located, with_model
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.client.agent_files.agents import agent_beside, find_sections
-from longhaul.starter.client.agent_files.hub_files import apply_hubs
+from longhaul.starter.client.agent_files import agent_beside, find_sections
 from longhaul.starter.client.client import Longhaul
+from longhaul.starter.client.file_sections import apply_hubs
 from longhaul.starter.client.session import Session
 from longhaul.starter.visible import one_line, visible
 from longhaul.workflows.contract import HubCard

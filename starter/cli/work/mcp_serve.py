@@ -8,13 +8,13 @@ from pathlib import Path
 
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.session_start import whoami
-from longhaul.starter.client.agent_files.agents import agent_names
+from longhaul.starter.client.agent_files import agent_names
 from longhaul.starter.client.client import Longhaul
+from longhaul.starter.folder_trust import trusted
 from longhaul.starter.hosting.own_process import keep_to_itself
 from longhaul.starter.serve.requests import Served
 from longhaul.starter.serve.tokens import BadTokens, Caller, scopes_of
 from longhaul.starter.settings import Settings
-from longhaul.starter.trust import trusted
 
 
 async def serve(scopes: str) -> int:

@@ -14,7 +14,7 @@ from longhaul.agent.values.permission import PermissionContext
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.cli.exit_codes import Exit
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.client.agent_files.agents import find_agent
+from longhaul.starter.client.agent_files import find_agent
 from longhaul.starter.hosting.secret_values import read_secrets
 from longhaul.starter.settings import Settings
 from longhaul.starter.visible import one_line

@@ -10,16 +10,9 @@ from temporalio.service import RPCError, RPCStatusCode
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.client import Longhaul
+from longhaul.starter.hosting.deployment import hosts_without, keep_with, let_move, set_current, standing_of, versions
 from longhaul.starter.hosting.own_build import BadBuild, Build, build_of
-from longhaul.starter.hosting.replaying import Replayed, live_sessions, replay
-from longhaul.starter.hosting.rollout import (
-    hosts_without,
-    keep_with,
-    let_move,
-    set_current,
-    standing_of,
-    versions,
-)
+from longhaul.starter.hosting.replay import Replayed, live_sessions, replay
 from longhaul.starter.settings import Settings
 from longhaul.starter.visible import one_line, visible
 

@@ -20,8 +20,8 @@ from longhaul.starter.cli.session_lookup import Name, connected, find_session
 from longhaul.starter.cli.session_start import decider
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.client import Longhaul
-from longhaul.starter.client.rules import RuleChange, RulesOfUser, SessionRules
-from longhaul.starter.reach.polling import time_at
+from longhaul.starter.client.user_rules import RuleChange, RulesOfUser, SessionRules
+from longhaul.starter.reach.pollers import time_at
 from longhaul.starter.visible import one_line, visible
 
 _NAMED = re.compile(r"(?P<tool>[^()\s]+)(?:\((?P<content>.*)\))?", re.DOTALL)

@@ -16,8 +16,7 @@ from longhaul.agent.views.transcript import final_text
 from longhaul.starter.cli.exit_codes import Misuse, Outcome
 from longhaul.starter.cli.session_lookup import connected
 from longhaul.starter.cli.session_start import Wishes, open_session, whoami
-from longhaul.starter.cli.terminal.conversation import Conversation, interrupting, newest_event
-from longhaul.starter.cli.terminal.pictures import with_pictures
+from longhaul.starter.cli.terminal.conversation import Conversation, interrupting, newest_event, with_pictures
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.visible import one_line
 

@@ -15,9 +15,9 @@ from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.session_lookup import connected
 from longhaul.starter.cli.session_start import Wishes, agent_to_begin
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.client.agent_files.agents import find_sections
-from longhaul.starter.client.agent_files.schedule_files import apply_schedules
+from longhaul.starter.client.agent_files import find_sections
 from longhaul.starter.client.client import Longhaul
+from longhaul.starter.client.file_sections import apply_schedules
 from longhaul.starter.client.schedule_cards import PastFiring, ScheduleCard
 from longhaul.starter.client.schedules import Schedules
 from longhaul.starter.visible import one_line, visible

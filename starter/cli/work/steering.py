@@ -1,22 +1,207 @@
-"""Commands that answer or steer a session: result, settle, interrupt, stop, say, observe, notify."""
+"""The work of the commands that answer and steer a session: approve and deny, result, settle, interrupt, stop, say,
+observe, notify.
+"""
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
 from longhaul.agent.entries import When
-from longhaul.starter import render_background
+from longhaul.agent.permission.preview import argument_parts
+from longhaul.agent.values.permission import PermissionRule
+from longhaul.starter import render, render_pending
 from longhaul.starter.cli.exit_codes import Exit, Misuse
-from longhaul.starter.cli.session_lookup import Name, connected, find_known, opened
+from longhaul.starter.cli.session_lookup import (
+    Name,
+    by_session,
+    connected,
+    find_known,
+    find_session,
+    flags_of,
+    opened,
+    place_of,
+    waiting_in,
+)
 from longhaul.starter.cli.session_start import decider, whoami
+from longhaul.starter.cli.terminal.dialogs import (
+    Allow,
+    Deny,
+    Leave,
+    answered,
+    answers_to,
+    ask_about,
+    edited_by_hand,
+    own_editor,
+)
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.cli.work.server_questions import answers_to
-from longhaul.starter.cli.work.tree import place_of
+from longhaul.starter.cli.work.rules import end_of
 from longhaul.starter.client.session import Session
+from longhaul.starter.client.wire import decision_on
+from longhaul.starter.reach.pollers import time_at
 from longhaul.starter.visible import one_line
+from longhaul.workflows.contract import PendingCall
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionFlags:
+    """What is to be decided about one call or all that wait."""
+
+    allow: bool
+    reason: str = ""
+    input: str | None = None
+    by_editor: bool = False
+    """The arguments are to be changed in the person's editor; for one call."""
+    accept_rules: bool = False
+    rules: tuple[str, ...] = ()
+    """By the names under which they are shown: `Bash(git add:*)`."""
+    approver: str | None = None
+    seen: str | None = None
+    """How the digest begins of what was looked at; for one call."""
+    until: str | None = None
+    """When the accepted rules end."""
+    why: str = ""
+    """Why they are accepted."""
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether nothing is said of what is allowed."""
+        return (
+            self.allow and not (self.input or self.by_editor or self.accept_rules or self.rules) and self.seen is None
+        )
+
+
+async def decide(screen: Screen, name: Name, call_ids: Sequence[str], decision: DecisionFlags) -> int:
+    """Allow or deny the calls, in one letter that counts as a whole; without ids all that wait for a person. Those of
+    its sub-agents are answered in their sessions, in a letter for each."""
+    async with connected() as app:
+        root = await find_session(app, name)
+        if decision.until is not None:
+            decision = replace(decision, until=end_of(decision.until, await time_at(app.client)))
+        waiting = await waiting_in(root, call_ids, "person")
+        chosen = list(call_ids) or [each.call.call_id for each in waiting]
+        if not chosen:
+            raise Misuse(f"session {root.id!r} waits for no person; see `longhaul show {root.id}`")
+        for flag, given in (
+            ("--edit", decision.input),
+            ("--editor", decision.by_editor or None),
+            ("--seen", decision.seen),
+        ):
+            if given is not None and len(chosen) != 1:
+                raise Misuse(f"{flag} is for one call, and {len(chosen)} were chosen: {', '.join(chosen)}; name it")
+        codes = list[int]()
+        for session, calls in by_session(root, waiting, call_ids):
+            shown = [call for call in calls.values() if call is not None]
+            if decision.is_bare and not call_ids and screen.answers:
+                codes.append(await _ask_about_each(screen, session, shown, decider(decision.approver)))
+            else:
+                codes.append(await _decide_there(screen, session, calls, decision))
+    return max(codes)
+
+
+async def _decide_there(
+    screen: Screen, session: Session, calls: Mapping[str, PendingCall | None], decision: DecisionFlags
+) -> int:
+    """`calls`: those that are decided on, by id; None for one that does not wait: its session says why not."""
+    for call in calls.values():
+        if call is not None:
+            if decision.seen is not None:
+                _check_seen(session, call, decision.seen)
+            if decision.by_editor:
+                decision = replace(decision, input=await _from_editor(screen, session, call))
+            if not screen.as_json:
+                screen.remark(render_pending.pending_call(call, width=screen.width))
+    approver = decider(decision.approver)
+    decisions = [_decision_on(call_id, call, decision) for call_id, call in calls.items()]
+    approvals = await session.decide([call or call_id for call_id, call in calls.items()], decisions, approver)
+    for call_id, call in calls.items():
+        tool = call.tool if call is not None else "call"
+        screen.show(_decided(tool, call_id, approvals.get(call_id, ""), allow=decision.allow))
+    word = "allow" if decision.allow else "deny"
+    answer: dict[str, Any] = {"session": session.id, "decision": word, "decided": list(calls)}
+    screen.document({**answer, "approvals": approvals} if approvals else answer)
+    return 0
+
+
+async def _from_editor(screen: Screen, session: Session, call: PendingCall) -> str:
+    if not (own_editor() or screen.answers):
+        raise Misuse("--editor: neither VISUAL nor EDITOR is set; set one, or give the arguments with --edit")
+    edited = await edited_by_hand(screen, call, session)
+    if edited is None:
+        raise Misuse(f"--editor: {call.call_id!r} waits as it was; nothing is decided")
+    return edited
+
+
+async def _ask_about_each(screen: Screen, session: Session, calls: list[PendingCall], approver: str) -> int:
+    """Nobody has said what they looked at: so each call is shown, and a key decides. Sent as one letter."""
+    answers = list[tuple[PendingCall, Allow | Deny]]()
+    for place, call in enumerate(calls, 1):
+        number = f"{place} of {len(calls)}: " if len(calls) > 1 else ""
+        answer = await ask_about(screen, call, session, number)
+        if not isinstance(answer, Leave):
+            answers.append((call, answer))
+    if not answers:
+        screen.show(Text("nothing was decided"))
+        return Exit.PARKED
+    decisions = [answered(call, answer) for call, answer in answers]
+    approvals = await session.decide([call for call, _ in answers], decisions, approver)
+    for call, answer in answers:
+        count = approvals.get(call.call_id, "")
+        screen.show(_decided(call.tool, call.call_id, count, allow=isinstance(answer, Allow)))
+    return Exit.DONE
+
+
+def _decided(tool: str, call_id: str, approvals: str, *, allow: bool) -> Text:
+    more = f" ({approvals}; somebody else has to approve it too)" if approvals else ""
+    return Text(one_line(f"{'approved' if allow else 'denied'} {tool} {call_id}{more}"))
+
+
+def _decision_on(call_id: str, call: PendingCall | None, decision: DecisionFlags) -> dict[str, Any]:
+    """In the body of `confirm`."""
+    rules: bool | list[PermissionRule] = decision.accept_rules
+    if decision.rules and call is not None:
+        rules = [_suggested(call, rule) for rule in decision.rules]
+    elif rules and call is not None:
+        rules = list(call.suggested_rules)
+    if isinstance(rules, list):
+        held = {"expires_at": decision.until or "", "reason": decision.why}
+        rules = [rule.model_copy(update=held) for rule in rules]
+    word = "allow" if decision.allow else "deny"
+    return decision_on(call or call_id, word, decision.reason, decision.input, rules)
+
+
+def _check_seen(session: Session, call: PendingCall, seen: str) -> None:
+    if not seen or not call.digest.startswith(seen):
+        raise Misuse(
+            f"{call.call_id!r} is not as it was when it was looked at (--seen {seen!r}, and now it is "
+            f"{render_pending.short_digest(call)!r}); look again: longhaul approve {session.id} {call.call_id} --show"
+        )
+
+
+async def show_whole(screen: Screen, name: Name, call_ids: Sequence[str]) -> int:
+    """All of the calls that wait for a person, nothing left out, and the commands that answer; decides nothing."""
+    async with opened(name) as session:
+        waiting = await waiting_in(session, call_ids, "person")
+    if not waiting:
+        raise Misuse(f"session {session.id!r} waits for no person; see `longhaul show {session.id}`")
+    for each in waiting:
+        answer = render_pending.how_to_answer(each.session.id, each.call, flags_of(each.session))
+        screen.show(render_pending.pending_call(each.call, whole=True), answer)
+    chosen = [each.call for each in waiting]
+    whole = [{"call_id": call.call_id, "arguments": argument_parts(call.input, whole=True)} for call in chosen]
+    screen.document({"session": session.id, "pending": chosen, "whole": whole})
+    return 0
+
+
+def _suggested(call: PendingCall, name: str) -> PermissionRule:
+    for rule in call.suggested_rules:
+        if rule.spelt() == name:
+            return rule
+    offered = ", ".join(rule.spelt() for rule in call.suggested_rules) or "none"
+    raise Misuse(f"--rule: {name!r} was not suggested for call {call.call_id!r}; suggested: {offered}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +287,7 @@ async def stop(screen: Screen, name: Name, call_id: str | None, approver: str | 
     async with connected() as app:
         session = await find_known(app, name)
         ends = await session.stop_background(call_id, by=decider(approver))
-    screen.show(*render_background.stopped(ends))
+    screen.show(*render.stopped_lines(ends))
     screen.document({"session": session.id, "ends": ends})
     return 0 if all(ends.values()) else Exit.PARKED
 

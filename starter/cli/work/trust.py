@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from longhaul.starter import trust
-from longhaul.starter.cli.exit_codes import Exit, Misuse
-from longhaul.starter.cli.trusting import say, show
+from longhaul.starter import folder_trust
+from longhaul.starter.cli.exit_codes import Exit, Misuse, say, show
 from longhaul.starter.visible import one_line
 
 
@@ -12,10 +11,10 @@ async def decide(folder: Path, *, forget: bool) -> int:
     """Show what counts from now on, or let nothing of it count. Raises Misuse, BadSettingsFile and OSError."""
     folder = _existing(folder)
     if forget:
-        trust.forget(folder)
+        folder_trust.forget(folder)
         say(f"longhaul: not trusted any more: {one_line(str(folder))}")
         return Exit.DONE
-    found = trust.look(folder)
+    found = folder_trust.look(folder)
     if not found.files:
         raise Misuse(f"{str(found.folder)!r} holds neither longhaul.toml nor agents/*.toml: there is nothing to trust")
     show(found)

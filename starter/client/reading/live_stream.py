@@ -1,15 +1,35 @@
-"""One session's live stream, as far as it can be read from here: reading it never fails, it only goes silent."""
+"""One session's live stream: its items as events, in order, of the newest attempt alone, and each word of a reply
+once.
+
+Reading it never fails, it only goes silent: what was not told live, the record tells.
+"""
 
 import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from temporalio.client import Client, WorkflowQueryFailedError
 
-from longhaul.starter.client.reading.asking import Asking
+from longhaul.agent.views.event_types import AgentEvent, EventType, Live
+from longhaul.starter.client.reading.queries import Asking
 from longhaul.starter.reach.connection import keyring_in
 from longhaul.starter.settings import Settings
 from longhaul.stores.streams.open_streams import decrypting, reach
-from longhaul.stores.streams.streams import SETTLED, Item, StreamReader, Streams, StreamsUnavailable, decode, key_of
+from longhaul.stores.streams.streams import (
+    PIECES,
+    SETTLED,
+    Item,
+    StreamReader,
+    Streams,
+    StreamsUnavailable,
+    decode,
+    key_of,
+    model_call,
+    tool_call,
+)
+from longhaul.workflows.contract import EventPage
 
 BREATH_SECONDS = 0.025
 """Between looks of somebody who waits for the end, and has no use for the pieces."""
@@ -175,3 +195,231 @@ class ToldEnds:
             return self._begun
         before, self._begun = self._begun, item.text == self._reply_id
         return before and not self._begun
+
+
+RESTARTED = "restarted"
+"""Name of the CUSTOM event: what was shown of this call does not count, it is made once more."""
+LOST = "lost"
+"""Name of the CUSTOM event: some of what is shown of this call is missing; the record will have it."""
+
+_TYPES: dict[str, tuple[EventType | None, EventType, EventType | None]] = {
+    "text": ("TEXT_BLOCK_START", "TEXT_BLOCK_DELTA", "TEXT_BLOCK_END"),
+    "thinking": ("THINKING_BLOCK_START", "THINKING_BLOCK_DELTA", "THINKING_BLOCK_END"),
+    "tool_call": ("TOOL_CALL_START", "TOOL_CALL_DELTA", "TOOL_CALL_END"),
+    "output": (None, "TOOL_RESULT_TEXT_DELTA", None),
+}
+"""Kind of a piece to the events of its block. A result's start and end are the record's alone."""
+
+
+@dataclass(slots=True)
+class _Call:
+    """The newest attempt at one call, as far as it was told."""
+
+    fence: tuple[int, int]
+    """When it was asked for, and the attempt: what is lower is of the past."""
+    next: int = 0
+    told: bool = False
+    lost: bool = False
+    block: AgentEvent | None = field(default=None)
+    """The last event of a block that is open."""
+
+
+class LiveEvents:
+    """One reader's view."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, _Call] = {}
+        self._open: frozenset[str] = frozenset()
+        self._model_calls = 0
+        self._since = 0
+        """Microseconds, as in items."""
+        self.reply_id = ""
+
+    def recorded(self, page: EventPage) -> None:
+        """What the session said last: items of calls that have come to a result are of the past."""
+        if page.reply_id != self.reply_id:
+            # A call of this number may be open again: nothing of it was told in this reply.
+            for call in self._calls.values():
+                call.told = call.lost = False
+                call.block = None
+        self.reply_id = page.reply_id
+        self._open = frozenset(tool_call(call_id) for call_id in page.open_calls)
+        self._model_calls = page.model_calls
+        self._since = page.since * 1000
+        self._calls = {name: call for name, call in self._calls.items() if self.is_open(name)}
+
+    def of(self, item: Item) -> Iterator[AgentEvent]:
+        """What is told of an item; nothing of most marks."""
+        # The stream begins with what is kept: also with calls of this number in a reply that was cut off before.
+        if not self.reply_id or not self.is_open(item.call) or item.turn < self._since:
+            return
+        fence = (item.turn, item.attempt)
+        call = self._calls.get(item.call)
+        if call is None or call.fence < fence:
+            if call is not None and call.told:
+                yield from self._ended_block(call)
+                yield self._event(item, "CUSTOM", name=RESTARTED)
+            call = self._calls[item.call] = _Call(fence)
+        if call.fence > fence or item.index < call.next:
+            return
+        gap = item.index > call.next or item.kind == "lost"
+        call.next = item.index + 1
+        if gap and not call.lost:
+            call.lost = call.told = True
+            yield self._event(item, "CUSTOM", name=LOST)
+        yield from self._told(call, item)
+
+    def _told(self, call: _Call, item: Item) -> Iterator[AgentEvent]:
+        if item.kind == "begin" and item.call.startswith("model:"):
+            call.told = True
+            yield self._event(item, "MODEL_CALL_START", model_name=item.name)
+        elif item.kind == "end":
+            yield from self._ended_block(call)
+        elif item.kind in PIECES:
+            call.told = True
+            yield from self._piece(call, item)
+
+    def _piece(self, call: _Call, item: Item) -> Iterator[AgentEvent]:
+        start, delta, _ = _TYPES[item.kind]
+        about = self._about(item)
+        if call.block is None or (call.block.type, call.block.block_id) != (delta, about["block_id"]):
+            yield from self._ended_block(call)
+            if start is not None:
+                yield self._event(item, start, **about)
+        call.block = self._event(item, delta, delta=item.text, **about)
+        yield call.block
+
+    def _ended_block(self, call: _Call) -> Iterator[AgentEvent]:
+        last, call.block = call.block, None
+        for _, delta, end in _TYPES.values():
+            if last is not None and last.type == delta and end is not None:
+                yield last.model_copy(update={"type": end, "delta": ""})
+
+    @staticmethod
+    def _about(item: Item) -> dict[str, Any]:
+        block_id = f"{item.call}.{item.attempt}.{item.block}"
+        match item.kind:
+            case "tool_call":
+                return {"block_id": block_id, "tool_call_id": item.tool_call_id, "tool_call_name": item.name}
+            case "output":
+                return {"block_id": block_id, "tool_call_id": item.call.removeprefix("tool:")}
+            case _:
+                return {"block_id": block_id}
+
+    def _event(self, item: Item, kind: EventType, **about: Any) -> AgentEvent:
+        live = Live(call=item.call, attempt=item.attempt, index=item.index)
+        return AgentEvent(type=kind, reply_id=self.reply_id, live=live, **about)
+
+    def is_of_now(self, item: Item) -> bool:
+        """Whether it is of a call that was asked for in the reply that is being made."""
+        return item.kind != "wake" and item.turn >= self._since
+
+    def is_open(self, name: str) -> bool:
+        """Whether a call had no result when the session was asked last."""
+        return name in self._open or name == model_call(self._model_calls)
+
+
+WITHDRAWN = "withdrawn"
+"""Name of the CUSTOM event: what was told live of this block is not in the record; what is follows whole."""
+
+_DELTAS = ("TEXT_BLOCK_DELTA", "THINKING_BLOCK_DELTA", "TOOL_CALL_DELTA", "TOOL_RESULT_TEXT_DELTA")
+
+
+@dataclass(slots=True)
+class _Block:
+    """One that was told live, as far as it was."""
+
+    kind: str
+    block_id: str
+    tool_call_id: str
+    live: Live
+    pieces: list[str] = field(default_factory=list[str])
+    blank: bool = True
+    """As far as it has come; a block that stays so is not recorded, so it is not told before it says something."""
+
+
+class ToldOnce:
+    """The events of one reply on their way to a reader, in the order in which they come."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[tuple[str, str], _Block] = {}
+        """By call and block, in the order in which they were begun."""
+        self._broken: set[str] = set()
+        """Live calls of which pieces are missing: from there on the record tells them."""
+
+    def of(self, event: AgentEvent) -> list[AgentEvent]:
+        if event.live is not None:
+            return self._live(event, event.live)
+        return self._recorded(event) if event.seq else [event]
+
+    def _live(self, event: AgentEvent, live: Live) -> list[AgentEvent]:
+        if event.name == RESTARTED:
+            self._broken.discard(live.call)
+            self._blocks = {key: block for key, block in self._blocks.items() if key[0] != live.call}
+        elif event.name == LOST:
+            self._broken.add(live.call)
+        elif event.block_id and live.call in self._broken:
+            return []
+        elif event.type in _DELTAS:
+            return self._piece(event, live)
+        return [event]
+
+    def _piece(self, event: AgentEvent, live: Live) -> list[AgentEvent]:
+        key = (live.call, event.block_id)
+        if key not in self._blocks:
+            self._blocks[key] = _Block(event.type, event.block_id, event.tool_call_id, live)
+        block = self._blocks[key]
+        block.pieces.append(event.delta)
+        if not block.blank:
+            return [event]
+        said = "".join(block.pieces)
+        block.blank = not said.strip()
+        return [] if block.blank else [event.model_copy(update={"delta": said})]
+
+    def _recorded(self, event: AgentEvent) -> list[AgentEvent]:
+        if event.type in _DELTAS:
+            return self._whole(event)
+        if event.type == "MODEL_CALL_END":
+            return [*self._left_over("model:", event), event]
+        if event.type == "REPLY_END":
+            return [*self._left_over("", event), event]
+        return [event]
+
+    def _whole(self, event: AgentEvent) -> list[AgentEvent]:
+        block = self._next(event)
+        if block is None:
+            return [event]
+        told = "".join(block.pieces)
+        if not event.delta.startswith(told):
+            return [_withdrawn(block, event), event]
+        return [event.model_copy(update={"delta": event.delta[len(told) :], "whole": event.delta})]
+
+    def _next(self, event: AgentEvent) -> _Block | None:
+        """The first that was told of this kind: the record has another id for it, and for its call perhaps, too. Of a
+        tool's output the one of the call."""
+        output = event.type == "TOOL_RESULT_TEXT_DELTA"
+        for key, block in self._blocks.items():
+            if (
+                block.kind == event.type
+                and not block.blank
+                and (not output or block.tool_call_id == event.tool_call_id)
+            ):
+                return self._blocks.pop(key)
+        return None
+
+    def _left_over(self, calls: str, event: AgentEvent) -> list[AgentEvent]:
+        """Of these calls, what the record has nothing of."""
+        left = {key: block for key, block in self._blocks.items() if key[0].startswith(calls)}
+        self._blocks = {key: block for key, block in self._blocks.items() if key not in left}
+        return [_withdrawn(block, event) for block in left.values() if not block.blank]
+
+
+def _withdrawn(block: _Block, event: AgentEvent) -> AgentEvent:
+    return AgentEvent(
+        type="CUSTOM",
+        name=WITHDRAWN,
+        reply_id=event.reply_id,
+        block_id=block.block_id,
+        tool_call_id=block.tool_call_id,
+        live=block.live,
+    )

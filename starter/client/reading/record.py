@@ -1,19 +1,147 @@
-"""Reads one session: its state, what was said, and what happened, however often it has rolled over."""
+"""Reads one session: its state, what was said, and every entry from the first one on, however often it has rolled
+over.
 
+Entries that the session holds no more are read from its sealed segments.
+"""
+
+import asyncio
 from collections.abc import AsyncIterator
+from itertools import pairwise
+from typing import Protocol
 
+from temporalio.client import Client
+
+from longhaul.agent.entries import AnyEntry, Segment
 from longhaul.agent.fold.ledger import Ledger
-from longhaul.agent.life.history import KeptFiles, StepFold
+from longhaul.agent.life.history import History, KeptFiles, StepFold
 from longhaul.agent.life.rollover_state import Carried
+from longhaul.agent.plain.errors import Damaged
 from longhaul.agent.plain.text import Pages
 from longhaul.agent.values.conversation.messages import ContentBlock, Msg, ToolCallBlock, ToolCallState
 from longhaul.agent.values.conversation.tools import answered_in
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.agent.views.events import EventFold
 from longhaul.agent.views.trajectory import Trajectory, TrajectoryEvent
-from longhaul.starter.client.reading.asking import Asking, NoSession
-from longhaul.starter.client.reading.history import Entries
-from longhaul.workflows.contract import EventPage, MessagePage, ReplyResult, SnapshotPage, TranscriptPage
+from longhaul.starter.client.reading.queries import Asking, NoSession
+from longhaul.starter.reach.connection import keyring_in, opened_blobs
+from longhaul.starter.settings import Settings
+from longhaul.stores.blobs.blobs import BlobsUnavailable
+from longhaul.stores.segments import DamagedSegment, Whole, messages_between
+from longhaul.stores.segments import Segments as InBlobs
+from longhaul.workflows.contract import (
+    EntriesPage,
+    EventPage,
+    MessagePage,
+    ReplyResult,
+    SnapshotPage,
+    Status,
+    TranscriptPage,
+)
+
+
+class HistoryUnreadable(Damaged):
+    """Older entries can't be read from here; the sentence says where they are, what to set, and what is readable."""
+
+
+class SealedEntries(Protocol):
+    """Where sealed entries are read."""
+
+    async def read(self, segment: Segment) -> Whole:
+        """All of its entries in order, and what was open before them. Raises HistoryUnreadable."""
+        ...
+
+
+class Entries:
+    """Every entry of one session, whether the session holds it or a segment does."""
+
+    def __init__(self, asking: Asking, segments: SealedEntries) -> None:
+        self._asking = asking
+        self._segments = segments
+
+    async def all(self, wanted: int = 1) -> AsyncIterator[AnyEntry]:
+        """From that number on, as far as the session has come when the last page is read."""
+        while True:
+            page = await self._asking.query("entries", EntriesPage, wanted)
+            first = page.entries[0].seq if page.entries else page.seq + 1
+            if first > wanted:
+                async for entry in self._sealed(wanted, first):
+                    yield entry
+            for entry in page.entries:
+                yield entry
+            wanted = max(page.entries[-1].seq + 1 if page.entries else first, wanted)
+            if wanted > page.seq:
+                return
+
+    async def before(self, wanted: int) -> History | None:
+        """What was open before an entry, as near in front of that number as it was written down; None where reading
+        begins at the first entry."""
+        if wanted <= 1:
+            return None
+        status = await self._asking.query("status", Status)
+        begun = [one for one in status.segments if 1 < one.first_seq <= wanted and one.messages is not None]
+        seam = (await self._read(begun[-1], status)).seam if begun else None
+        return None if seam is None else await asyncio.to_thread(History.at, seam)
+
+    async def sealed_messages(self, first: int, end: int) -> AsyncIterator[tuple[int, Msg]]:
+        """Messages by number out of the segments, from `first` up to `end`. Raises HistoryUnreadable."""
+        status = await self._asking.query("status", Status)
+        for older, newer in pairwise(status.segments):
+            _check_gap(status, older.last_seq + 1, newer.first_seq)
+        async for pair in messages_between(lambda one: self._read(one, status), status.segments, first, end):
+            yield pair
+
+    async def _sealed(self, wanted: int, end: int) -> AsyncIterator[AnyEntry]:
+        status = await self._asking.query("status", Status)
+        for segment in status.segments:
+            if segment.last_seq < wanted or segment.first_seq >= end:
+                continue
+            _check_gap(status, wanted, segment.first_seq)
+            for entry in (await self._read(segment, status)).entries:
+                if wanted <= entry.seq < end:
+                    yield entry
+            wanted = segment.last_seq + 1
+        _check_gap(status, wanted, end)
+
+    async def _read(self, segment: Segment, status: Status) -> Whole:
+        try:
+            return await self._segments.read(segment)
+        except HistoryUnreadable as error:
+            sealed = status.segments[-1].last_seq
+            raise HistoryUnreadable(
+                f"entries {segment.first_seq} to {segment.last_seq} of session {status.session_id!r} stand in the blob "
+                f"store, and can't be read from here: {error}. What came after entry {sealed} can be read"
+            ) from error
+
+
+def _check_gap(status: Status, wanted: int, found: int) -> None:
+    if found > wanted:
+        raise HistoryUnreadable(
+            f"entries {wanted} to {found - 1} of session {status.session_id!r} stand in none of its segments; "
+            "what came after them can be read"
+        )
+
+
+class SealedSegments:
+    """Reads from the store through which the client sends; else from one that is opened for each reading."""
+
+    def __init__(self, client: Client, settings: Settings) -> None:
+        self._client = client
+        self._settings = settings
+
+    async def read(self, segment: Segment) -> Whole:
+        """Raises HistoryUnreadable."""
+        async with opened_blobs(self._client, self._settings) as blobs:
+            return await _read(InBlobs(blobs, keys=keyring_in(self._client)), blobs.place, segment)
+
+
+async def _read(segments: InBlobs, place: str, segment: Segment) -> Whole:
+    try:
+        return await segments.read_whole(segment)
+    except (DamagedSegment, BlobsUnavailable) as error:
+        raise HistoryUnreadable(
+            f"{error}. Here LONGHAUL_BLOBS leads to {place!r}; it must lead to the workers' blobs"
+        ) from error
+
 
 EVERYTHING = 2**62
 """More entries and messages than there ever are: a snapshot without all that is not needed to go on."""

@@ -1,4 +1,7 @@
-"""Deletes what there is of a workflow beside its run, and gives an account of what there was of a session."""
+"""Deletes what there is of a session beside its run, its own key among it, and gives an account of what there was.
+
+With that key, what was stored is read before.
+"""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,12 +13,36 @@ from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureEr
 from temporalio.service import RPCError, RPCStatusCode
 
 from longhaul.agent.fold.agent_state import AgentState
-from longhaul.starter.client.session_keys import delete_key
-from longhaul.starter.reach.connection import opened_blobs
+from longhaul.starter.reach.connection import Unreachable, keyring_in, opened_blobs
 from longhaul.starter.settings import Settings
 from longhaul.stores.blobs.blobs import delete_session_blobs
+from longhaul.stores.keys.encrypted_store import decrypted_record
+from longhaul.stores.keys.keyring import KeysUnavailable
 from longhaul.stores.state.store import CantReplace, SessionRecord, StateStore
-from longhaul.workflows.contract import BlobGone
+from longhaul.workflows.contract import BlobGone, owner_of
+
+
+async def readable(client: Client, workflow_id: str, record: SessionRecord | None) -> SessionRecord | None:
+    """What was stored of the session. Raises UnreadableRecord, StoreUnavailable."""
+    if record is None:
+        return None
+    return await decrypted_record(keyring_in(client), lambda: owner_of(client.namespace, workflow_id), record)
+
+
+async def delete_key(client: Client, workflow_id: str) -> bool:
+    """Whether there was one of its own; a sub-agent shares that of the session which started it. Raises Unreachable."""
+    keys = keyring_in(client)
+    try:
+        return keys is not None and await keys.delete(owner_of(client.namespace, workflow_id))
+    except KeysUnavailable as error:
+        raise Unreachable(f"{error}; nothing is deleted yet") from error
+
+
+def look_again(client: Client, workflow_id: str) -> None:
+    """Before something is sent that may begin the session: another process may just have deleted its key."""
+    if (keys := keyring_in(client)) is not None:
+        keys.look_again(owner_of(client.namespace, workflow_id))
+
 
 MARK_TRIES = 50
 """Of a session at work each checkpoint may come between."""

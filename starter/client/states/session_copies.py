@@ -1,11 +1,12 @@
-"""Finds what there is of a session beside its run: its record in the state store, its blobs, its offloaded text, and
-the histories that the server keeps. Read where the run is gone, and deleted."""
+"""Finds what there is of a session beside its run: its record in the state store, its blobs, its offloaded text, its
+key; and copies the whole outputs that a state names for another session.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
@@ -13,15 +14,16 @@ from temporalio.service import RPCError, RPCStatusCode
 from longhaul.agent.fold.agent_state import AgentState
 from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.starter.client.reading.asking import SILENCES, SILENT_SECONDS, NoSession, Stuck
-from longhaul.starter.client.reading.past import PastSession
-from longhaul.starter.client.session_keys import delete_key, look_again, readable
+from longhaul.starter.client.reading.queries import SILENCES, SILENT_SECONDS, NoSession, PastSession, Stuck
 from longhaul.starter.client.states.deletion import (
     MARK_TRIES,
     Deleted,
     delete_histories,
+    delete_key,
     forget_old_marks,
+    look_again,
     mark_over,
+    readable,
     written,
 )
 from longhaul.starter.client.wire import Refused, start_of
@@ -29,10 +31,11 @@ from longhaul.starter.reach.connection import Unreachable, keyring_in, opened_bl
 from longhaul.starter.reach.query_retries import Pauses
 from longhaul.starter.reach.storage_places import why_another_store, why_other_blobs
 from longhaul.starter.settings import Settings
-from longhaul.stores.blobs.blobs import BlobsUnavailable, delete_session_blobs, session_prefix
+from longhaul.starter.visible import one_line
+from longhaul.stores.blobs.blobs import BlobsUnavailable, NoBlob, delete_session_blobs, session_prefix
 from longhaul.stores.keys.encrypted_store import UnreadableRecord
 from longhaul.stores.offload.redis_offloader import forget_files, forget_keys
-from longhaul.stores.offload.session_blobs import SessionBlobs
+from longhaul.stores.offload.session_blobs import POINTER, SessionBlobs, digits_in, named_in
 from longhaul.stores.state.open_store import open_store
 from longhaul.stores.state.store import (
     NO_AGENT,
@@ -48,6 +51,58 @@ from longhaul.stores.streams.open_streams import open_streams
 from longhaul.stores.streams.streams import BadStreamsSetting, StreamsUnavailable, key_of
 from longhaul.stores.worktrees.snapshots import forget
 from longhaul.workflows.contract import WORKFLOW
+
+
+class KeepsOutputs(Protocol):
+    """A session, as far as it keeps outputs."""
+
+    def outputs(self) -> AbstractAsyncContextManager[SessionBlobs]:
+        """Raises Unreachable."""
+        ...
+
+
+async def with_own_outputs(state: AgentState, first: KeepsOutputs, copy: KeepsOutputs) -> tuple[AgentState, str]:
+    """The state, in which outputs of the first session are named as they lie among the copy's blobs; and a sentence for
+    a person about those that could not be copied. What only quotes a name, or was lost, stays as it is."""
+    text = state.model_dump_json()
+    wanted, lost = named_in(text.encode()), dict[str, str]()
+    if not wanted:
+        return state, ""
+    try:
+        async with first.outputs() as there, copy.outputs() as here:
+            await here.begin()
+            for digits in wanted:
+                try:
+                    text = text.replace(POINTER + digits, await here.take_over(there, digits))
+                except NoBlob:
+                    continue
+                except (BlobsUnavailable, ValueError) as error:
+                    lost[digits] = str(error)
+    except (Unreachable, BlobsUnavailable) as error:
+        lost = dict.fromkeys(wanted, str(error))
+    why = f"{_outputs(len(lost))} could not be copied: {one_line(next(iter(lost.values())))}" if lost else ""
+    return AgentState.model_validate_json(text), why
+
+
+async def outputs_elsewhere(state: AgentState, taker: KeepsOutputs) -> str:
+    """A sentence for a person about whole outputs that the taker of a state does not have; empty where it has all. They
+    are not fetched: a state may name what belongs to others."""
+    results = (result for message in state.context for result in message.get_tool_results())
+    wanted = {digits for result in results if (digits := digits_in(result.get_text()))}
+    if not wanted:
+        return ""
+    try:
+        async with taker.outputs() as own:
+            lacks = wanted - await own.known()
+    except (Unreachable, BlobsUnavailable) as error:
+        return f"whether {_outputs(len(wanted))} can be read here is not known: {one_line(str(error))}"
+    if not lacks:
+        return ""
+    return f"{_outputs(len(lacks))} can't be read here: left among the blobs of the session that made them"
+
+
+def _outputs(count: int) -> str:
+    return f"{count} whole output{'' if count == 1 else 's'}"
 
 
 class FoundState(NamedTuple):

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from longhaul.starter.cli.doctor.mcp import on_the_mcp_servers
+from longhaul.starter.cli.doctor.worker_checks import on_the_mcp_servers
 from longhaul.starter.settings import Settings
 from tests.activities.mcp.serving import free_port, small, stdio
 from tests.activities.mcp.small import TOOLS

@@ -9,7 +9,7 @@ import pytest
 from temporalio.api.workflowservice.v1 import ListScheduleMatchingTimesRequest
 
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.starter.client.agent_files.agents import find_sections, load_agent
+from longhaul.starter.client.agent_files import find_sections, load_agent
 from longhaul.starter.client.client import Longhaul
 from tests.e2e.conftest import Cli
 from tests.e2e.terminal import Terminal, at_a_terminal

@@ -14,7 +14,7 @@ from temporalio.service import RPCError
 
 from longhaul.agent.values.conversation.messages import FinishedReason, Msg, ToolResultBlock, ToolResultState
 from longhaul.agent.values.spec.agent_spec import ReActConfig
-from longhaul.starter.client.reading.asking import SILENCES, NoSession
+from longhaul.starter.client.reading.queries import SILENCES, NoSession
 from longhaul.starter.reach.connection import Unreachable
 from tests.e2e.crash.crash_stage import Job, Stage, assert_well_formed, bash, call, says
 from tests.workflows.tools import page_text

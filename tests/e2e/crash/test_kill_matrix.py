@@ -18,7 +18,7 @@ from temporalio.service import RPCError
 from longhaul.activities.run_tool import RUNS_ON
 from longhaul.agent.values.conversation.messages import ToolResultBlock, ToolResultState
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.starter.client.reading.asking import SILENCES
+from longhaul.starter.client.reading.queries import SILENCES
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from longhaul.starter.provision.dev_server import DevServer, DevServerSettings

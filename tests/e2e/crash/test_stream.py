@@ -14,8 +14,8 @@ from redis.exceptions import RedisError
 
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.agent.views.transcript import ReplyFold
-from longhaul.starter.client.reading.following import UNAVAILABLE
-from longhaul.starter.client.reading.live_events import RESTARTED
+from longhaul.starter.client.reading.event_reader import UNAVAILABLE
+from longhaul.starter.client.reading.live_stream import RESTARTED
 from longhaul.starter.provision.dev_server import DevServer
 from tests.conftest import found
 from tests.e2e.crash.crash_stage import Job, Stage, call, says, until

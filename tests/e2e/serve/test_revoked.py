@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from longhaul.starter.serve.revocation import LOOK_SECONDS
+from longhaul.starter.serve.request_checks import LOOK_SECONDS
 from tests.e2e.serve.test_sessions import SLOWLY, agent
 from tests.e2e.serving import TOKENS, Reader, serving, tokens_file
 from tests.limits import SURE_SECONDS

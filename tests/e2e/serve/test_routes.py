@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from longhaul.agent.values.hubs import MOST_HUBS
 from longhaul.starter.serve.openapi import document
-from longhaul.starter.serve.operation import Operation
+from longhaul.starter.serve.requests import Operation
 from longhaul.starter.serve.routes import OPERATIONS
 from tests.e2e.serve.test_sessions import agent, listed
 from tests.e2e.serving import Reader, Serving, serving, tokens_file

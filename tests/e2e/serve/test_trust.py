@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.starter import trust
+from longhaul.starter import folder_trust
 from tests.e2e.serving import serving, tokens_file
 
 pytestmark = pytest.mark.server
@@ -21,7 +21,7 @@ async def test_agents_that_change_begin_nothing_until_they_are_trusted_again(
     (tmp_path / "lamp.jsonl").write_text(json.dumps({"text": "Lit."}))
     file = tmp_path / "agents" / "lamp.toml"
     file.write_text(f'model = "scripted:{tmp_path}/lamp.jsonl"\n')
-    trust.look(tmp_path).remember()
+    folder_trust.look(tmp_path).remember()
     environment = cli_environment | own | {"LONGHAUL_SERVE_TOKENS": str(tokens_file(tmp_path))}
     ask = {"messages": "Light"}
 
@@ -31,7 +31,7 @@ async def test_agents_that_change_begin_nothing_until_they_are_trusted_again(
             more.write('[permission]\nmode = "bypass"\n')
         changed = await client.post("/v1/sessions/lamp/noon/messages", json=ask)
         read = await client.get("/v1/sessions/lamp/dawn/transcript")
-        trust.look(tmp_path).remember()
+        folder_trust.look(tmp_path).remember()
         again = await client.post("/v1/sessions/lamp/dusk/messages?wait=20", json=ask)
 
     assert [answer.status_code for answer in (before, changed, read, again)] == [200, 500, 200, 200]

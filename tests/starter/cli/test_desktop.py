@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhaul.starter.cli.terminal.desktop import LONGEST, Notices, notification
+from longhaul.starter.cli.terminal.screen import LONGEST, Notices, notification
 
 IN_GHOSTTY = {"TERM": "xterm-ghostty", "TERM_PROGRAM": "ghostty"}
 

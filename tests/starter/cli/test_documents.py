@@ -13,8 +13,8 @@ from pypdf import PdfReader, PdfWriter
 
 from longhaul.starter.cli.exit_codes import Exit
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.cli.work.memory import documents, knowledge
-from longhaul.starter.cli.work.memory.documents import Document, NoDocument, read_document
+from longhaul.starter.cli.work import knowledge
+from longhaul.starter.cli.work.knowledge import Document, NoDocument, read_document
 
 
 def pdf_of(*pages: bytes, kids: str = "", length: str = "") -> bytes:
@@ -93,7 +93,7 @@ def test_a_pdf_that_can_not_be_read_says_why(tmp_path: Path, content: Callable[[
 def test_a_page_that_keeps_its_reader_busy_is_left_out_in_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: str
 ) -> None:
-    monkeypatch.setattr(documents, "PARSE_SECONDS", 1.0)
+    monkeypatch.setattr(knowledge, "PARSE_SECONDS", 1.0)
     (tmp_path / "odd.html").write_text(piece * 700_000)
 
     with pytest.raises(NoDocument, match=r"too much memory|it has no text"):
@@ -101,7 +101,7 @@ def test_a_page_that_keeps_its_reader_busy_is_left_out_in_time(
 
 
 def test_what_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "LARGEST_PDF_BYTES", 2_000_000)
+    monkeypatch.setattr(knowledge, "LARGEST_PDF_BYTES", 2_000_000)
     (tmp_path / "large.pdf").write_bytes(TIDES + b"\0" * 2_000_000)
 
     with pytest.raises(NoDocument, match="more than 2 MB"):

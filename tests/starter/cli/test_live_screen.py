@@ -8,12 +8,10 @@ from rich.console import Console
 from rich.text import Text
 
 from longhaul.agent.views.event_types import AgentEvent
-from longhaul.starter.cli.terminal.bottom_lines import BottomLines
-from longhaul.starter.cli.terminal.markdown import MarkdownText
-from longhaul.starter.cli.terminal.progress_line import ProgressLine
-from longhaul.starter.cli.terminal.running_calls import RunningCalls, seconds
-from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.cli.terminal.text_writers import MarkdownWriter
+from longhaul.starter.cli.terminal.reply_printer import ProgressLine, RunningCalls, seconds
+from longhaul.starter.cli.terminal.screen import BottomLines, Screen
+from longhaul.starter.cli.terminal.streamed_text import MarkdownWriter
+from longhaul.starter.cli.terminal.text_layout import MarkdownText
 
 AT = "2026-11-21T09:00:{:02}+00:00"
 NINE = 1795251600.0

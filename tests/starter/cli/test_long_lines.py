@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.text import Text
 
-from longhaul.starter.cli.terminal.long_lines import folded
+from longhaul.starter.cli.terminal.text_layout import folded
 
 LINES = """\
 may it do this?

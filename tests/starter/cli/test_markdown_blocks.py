@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhaul.starter.cli.terminal.markdown_blocks import MarkdownBlocks
+from longhaul.starter.cli.terminal.text_layout import MarkdownBlocks
 
 
 def blocks(text: str, size: int = 1) -> list[str]:

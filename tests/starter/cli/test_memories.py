@@ -9,8 +9,8 @@ import pytest
 
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.cli.work.memory import documents, knowledge, memories
-from longhaul.starter.cli.work.memory.documents import NoDocument, documents_in, passages_of, read_document
+from longhaul.starter.cli.work import knowledge, memory
+from longhaul.starter.cli.work.knowledge import NoDocument, documents_in, passages_of, read_document
 from longhaul.stores.memories.memories import MemoryOwner, NewMemory
 from longhaul.stores.memories.open_memories import open_knowledge
 from longhaul.stores.memories.sqlite_memories import SqliteMemories
@@ -134,17 +134,17 @@ async def test_memories_are_listed_and_deleted_for_one_user(capsys: pytest.Captu
         await kept.record(MemoryOwner(user, "lamp"), new)
     screen = Screen(as_json=True)
 
-    await memories.listed(screen, "ana", None, 2)
+    await memory.listed(screen, "ana", None, 2)
     newest, other = told(capsys)["memories"]
-    assert await memories.delete(screen, [newest["id"], "4711"], "ana", None, every=False) == Exit.TROUBLE
-    assert await memories.delete(screen, [other["id"]], "ben", None, every=False) == Exit.TROUBLE
+    assert await memory.delete(screen, [newest["id"], "4711"], "ana", None, every=False) == Exit.TROUBLE
+    assert await memory.delete(screen, [other["id"]], "ben", None, every=False) == Exit.TROUBLE
     capsys.readouterr()
-    await memories.delete(screen, [], "ben", "lamp", every=True)
+    await memory.delete(screen, [], "ben", "lamp", every=True)
 
     assert told(capsys) == {"deleted": 3}
     left = await kept.list_memories(MemoryOwner("ana", None), 9)
     assert [each.text.partition("\x1b")[0] for each in left] == ["ana 1", "ana 0"]
-    await memories.listed(Screen(), "ana", None, 9)
+    await memory.listed(Screen(), "ana", None, 9)
     assert "\x1b" not in capsys.readouterr().out
 
 
@@ -159,11 +159,11 @@ async def test_what_can_not_be_meant_is_refused_with_a_sentence(tmp_path: Path) 
     with pytest.raises(Misuse, match="or say --all"):
         await knowledge.delete(screen, "harbour", [], every=False)
     with pytest.raises(Misuse, match="or say --all"):
-        await memories.delete(screen, ["1"], "ana", None, every=True)
+        await memory.delete(screen, ["1"], "ana", None, every=True)
 
 
 def test_files_that_are_no_documents_say_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "LARGEST_BYTES", 1_000_000)
+    monkeypatch.setattr(knowledge, "LARGEST_BYTES", 1_000_000)
     wrong = {"big.txt": b"x" * 1_000_001, "empty.md": b" \n", "odd.txt": b"\xff\xfe"}
     why = {}
     for name, content in wrong.items():
@@ -193,5 +193,5 @@ def test_links_and_hidden_files_of_a_folder_are_left_out(tmp_path: Path) -> None
 def test_passages_are_short_and_lose_no_word(text: str) -> None:
     passages = passages_of(text)
 
-    assert all(0 < len(passage) <= documents.PASSAGE_CHARS for passage in passages)
+    assert all(0 < len(passage) <= knowledge.PASSAGE_CHARS for passage in passages)
     assert "".join("".join(passages).split()) == "".join(text.split())

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from longhaul.starter.cli.doctor.local_checks import Check
-from longhaul.starter.cli.doctor.models import on_the_models
+from longhaul.starter.cli.doctor.worker_checks import on_the_models
 from longhaul.starter.settings import Settings
 
 HEARD: list[bytes] = []

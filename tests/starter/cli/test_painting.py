@@ -7,10 +7,9 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from longhaul.starter.cli.terminal.bottom_lines import MOST_LINES, BottomLines
-from longhaul.starter.cli.terminal.markdown import MarkdownText
-from longhaul.starter.cli.terminal.painting import Painting
-from longhaul.starter.cli.terminal.text_writers import MarkdownWriter
+from longhaul.starter.cli.terminal.screen import MOST_LINES, BottomLines
+from longhaul.starter.cli.terminal.streamed_text import MarkdownWriter
+from longhaul.starter.cli.terminal.text_layout import MarkdownText, Painting
 from tests.reflowing import laid_out_anew, shown
 from tests.starter.cli.test_live_screen import Terminal
 

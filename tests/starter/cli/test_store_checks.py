@@ -8,7 +8,7 @@ import pytest
 from pydantic import SecretStr
 
 from longhaul.starter.cli.doctor.local_checks import Check
-from longhaul.starter.cli.doctor.stores import on_the_stores
+from longhaul.starter.cli.doctor.server_checks import on_the_stores
 from longhaul.starter.settings import Settings
 from tests.servers.redis_server import find_redis, redis_server
 

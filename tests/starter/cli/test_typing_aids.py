@@ -9,10 +9,10 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, Msg
-from longhaul.starter.cli.terminal.completions import Completions
-from longhaul.starter.cli.terminal.pictures import MOST_BYTES, with_pictures
+from longhaul.starter.cli.terminal.conversation import MOST_BYTES, with_pictures
+from longhaul.starter.cli.terminal.live_chat import Completions
 from longhaul.starter.cli.terminal.slash_commands import HELP, NAMES
-from longhaul.starter.client.attachments import MEDIA_TYPES
+from longhaul.starter.client.updates import MEDIA_TYPES
 from longhaul.starter.client.wire import Refused
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.starter.cli.doctor.local_checks import Check
-from longhaul.starter.cli.doctor.wiring import on_the_wiring
+from longhaul.starter.cli.doctor.worker_checks import on_the_wiring
 from longhaul.starter.settings import Settings
 
 

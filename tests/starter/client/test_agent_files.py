@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from longhaul.agent.values.spec.agent_spec import AgentContext, AgentSpec
-from longhaul.starter.client.agent_files.agent_sections import Sections
-from longhaul.starter.client.agent_files.agents import BadAgent, find_sections, load_agent
+from longhaul.starter.client.agent_files import BadAgent, Sections, find_sections, load_agent
 
 DOCS = Path(__file__).parents[3] / "docs"
 TABLE = r"```toml[^\n]*\n(.*?)```"

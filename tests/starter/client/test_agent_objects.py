@@ -9,8 +9,7 @@ from longhaul.agent.fold.agent_state import AgentState
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ReActConfig
 from longhaul.agent.values.spec.mcp import MCPClient
 from longhaul.agent.values.tool_groups import ToolGroup
-from longhaul.starter.client.agent_files.agents import BadAgent
-from longhaul.starter.client.agent_objects import Agent, Toolkit
+from longhaul.starter.client.agent_files import Agent, BadAgent, Toolkit
 from longhaul.stores.loading import found_at, places_of
 from longhaul.stores.offload.local_workspace import LocalWorkspace
 from tests.workflows import shop_parts

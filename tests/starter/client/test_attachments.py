@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from longhaul.agent.values.conversation.messages import DataBlock, HintBlock, TextBlock, URLSource, UserMsg
-from longhaul.starter.client.attachments import check_attachments
+from longhaul.starter.client.updates import check_attachments
 from longhaul.starter.client.wire import Refused, as_messages
 from tests.activities.context.test_attachments import BROKEN, SOUND, block, png
 

@@ -7,8 +7,8 @@ import pytest
 from longhaul.agent.fold.agent_state import AgentState
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.starter.client.agent_files.agents import BadAgent, checked
-from longhaul.starter.client.states.state import edited, read
+from longhaul.starter.client.agent_files import BadAgent, checked
+from longhaul.starter.client.states.state_json import edited, read
 from longhaul.starter.client.wire import Refused
 from tests.agent.play import Play, text
 

@@ -8,7 +8,7 @@ from typing import cast
 
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.client.feed import BUFFERED_EVENTS, CLOSED, Feed, FeedItem
-from longhaul.starter.client.reading.asking import NoSession
+from longhaul.starter.client.reading.queries import NoSession
 from longhaul.starter.client.session import Session
 from longhaul.workflows.contract import EventPage
 from tests.limits import SURE_SECONDS

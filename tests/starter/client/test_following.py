@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from longhaul.agent.views.event_types import AgentEvent
-from longhaul.starter.client.reading.following import Following
+from longhaul.starter.client.reading.event_reader import Following
 from longhaul.starter.client.reading.live_stream import LiveStream
 from longhaul.stores.streams.streams import SETTLED, Item
 from longhaul.workflows.contract import EventPage

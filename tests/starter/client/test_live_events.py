@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from longhaul.agent.values.conversation.messages import TextBlock
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.agent.views.transcript import ReplyFold
-from longhaul.starter.client.reading.live_events import LOST, RESTARTED, LiveEvents
+from longhaul.starter.client.reading.live_stream import LOST, RESTARTED, LiveEvents
 from longhaul.stores.streams.streams import Item
 from longhaul.workflows.contract import EventPage
 

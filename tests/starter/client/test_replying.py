@@ -7,9 +7,9 @@ from typing import Any, cast
 import pytest
 
 from longhaul.agent.values.conversation.messages import AssistantMsg
+from longhaul.starter.client.reading.event_reader import message_of
 from longhaul.starter.client.reading.glance import Moves
 from longhaul.starter.client.reading.live_stream import LiveStream
-from longhaul.starter.client.replying import message_of
 from longhaul.workflows.contract import ReplyResult
 
 DONE = ReplyResult(status="finished", message=AssistantMsg("mason", "Done."))

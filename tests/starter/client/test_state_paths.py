@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.starter.client.states.state_paths import BadPath, steps_of, with_value
+from longhaul.starter.client.states.state_json import BadPath, steps_of, with_value
 
 STATE: dict[str, Any] = {
     "summary": "",

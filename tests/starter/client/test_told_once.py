@@ -6,8 +6,7 @@ import pytest
 
 from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.views.event_types import AgentEvent, EventType, Live
-from longhaul.starter.client.reading.event_deduplication import WITHDRAWN, ToldOnce
-from longhaul.starter.client.reading.live_events import LOST, RESTARTED
+from longhaul.starter.client.reading.live_stream import LOST, RESTARTED, WITHDRAWN, ToldOnce
 
 KINDS: tuple[EventType, ...] = (
     "TEXT_BLOCK_DELTA",

@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from longhaul.agent.entries import AnyEntry, Segment
-from longhaul.starter.client.reading.asking import Asking
-from longhaul.starter.client.reading.history import Entries
-from longhaul.starter.client.reading.record import SessionReader
+from longhaul.starter.client.reading.queries import Asking
+from longhaul.starter.client.reading.record import Entries, SessionReader
 from longhaul.stores.blobs.blob_directory import DirectoryBlobs
 from longhaul.stores.blobs.blobs import session_prefix
 from longhaul.stores.segments import Segments, Whole

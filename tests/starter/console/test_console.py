@@ -7,8 +7,7 @@ import pytest
 
 from longhaul.starter.console import pages
 from longhaul.starter.console.console_request import NAMED
-from longhaul.starter.console.markdown import MOST_CHARS, as_html, fitted
-from longhaul.starter.console.waiting_calls import diff_lines, side_by_side
+from longhaul.starter.console.transcript import MOST_CHARS, as_html, diff_lines, fitted, side_by_side
 from longhaul.starter.visible import harmless
 
 SCRIPT = (pages.FOLDER / "static" / "console.js").read_text(encoding="utf-8")

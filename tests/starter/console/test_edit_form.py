@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.starter.console.edit_form import WHOLE, edited, fields_of
+from longhaul.starter.console.schema_forms import WHOLE, edited, fields_of
 from longhaul.starter.serve.problems import Problem
 
 SCHEMA: dict[str, Any] = {

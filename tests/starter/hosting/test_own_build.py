@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from longhaul.starter.hosting.own_build import BadBuild, Build, build_of, own_build_id, why_idle
-from longhaul.starter.hosting.replaying import choose
+from longhaul.starter.hosting.replay import choose
 from longhaul.starter.settings import Settings
 
 IDLE = "this worker is build '0.1.0-4f1c2ab09d3e' of deployment 'crew' and gets no work"

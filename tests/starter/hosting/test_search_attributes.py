@@ -2,7 +2,7 @@
 
 from temporalio.api.enums.v1 import IndexedValueType
 
-from longhaul.starter.hosting.search_attributes import value_type
+from longhaul.starter.hosting.requirements import value_type
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
 
 

@@ -6,7 +6,7 @@ import pytest
 from temporalio.common import MetricMeter
 
 from longhaul.starter.hosting.workflow_tasks import SAY_AGAIN_SECONDS, FallingBehind
-from longhaul.starter.reach.polling import Backlog
+from longhaul.starter.reach.pollers import Backlog
 
 EMPTY = Backlog(0, timedelta())
 SHORT = Backlog(90, timedelta(seconds=2))

@@ -12,8 +12,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from longhaul.starter.reach.connection import Unreachable, connect
-from longhaul.starter.reach.connection_settings import BadConnection, why_not_reached
+from longhaul.starter.reach.connection import BadConnection, Unreachable, connect, why_not_reached
 
 CERT, KEY, CA = (
     "TEMPORAL_TLS_CLIENT_CERT_PATH",

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from longhaul.agent.plain.ids import Names, names_in, workflow_id
-from longhaul.starter.reach.hashed_ids import BadIdKey, Naming
+from longhaul.starter.reach.connection import BadIdKey, Naming
 from longhaul.starter.settings import Settings
 
 KEY = "a key for the whole shore"

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from temporalio.client import Client
 from temporalio.service import TLSConfig
 
-from longhaul.starter.reach.liveness import ask_seconds, liveness_of
+from longhaul.starter.reach.query_retries import ask_seconds, liveness_of
 from longhaul.starter.settings import Settings
 
 OURS: list[dict[str, Any]] = [{}, {"tls": False}]

@@ -9,7 +9,7 @@ from temporalio.client import Client
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from longhaul.starter.provision.dev_server import DevServer
-from longhaul.starter.reach.polling import backlog_of, pollers
+from longhaul.starter.reach.pollers import backlog_of, pollers
 from tests.limits import SURE_SECONDS
 
 pytestmark = pytest.mark.server

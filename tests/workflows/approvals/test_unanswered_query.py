@@ -5,7 +5,7 @@ import pytest
 from temporalio.client import WorkflowQueryFailedError
 from temporalio.workflow import _Definition  # pyright: ignore[reportPrivateUsage]  the SDK lists queries nowhere else
 
-from longhaul.starter.cli.terminal.approving import Allow, ask_about
+from longhaul.starter.cli.terminal.dialogs import Allow, ask_about
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.console.site import routes
 from longhaul.starter.serve.application import application

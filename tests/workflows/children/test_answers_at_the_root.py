@@ -10,7 +10,7 @@ import pytest
 from longhaul.agent.values.budget import Raise
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.values.permission import PermissionContext
-from longhaul.starter.cli.work.tree import FOUND_FROM_ROOT, by_session, place_of, waiting_in
+from longhaul.starter.cli.session_lookup import FOUND_FROM_ROOT, by_session, place_of, waiting_in
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.tree import WaitingBelow
 from longhaul.starter.client.wire import Refused

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from longhaul.agent.values.conversation.messages import ToolResultState
-from longhaul.starter.cli.work.tree import place_of
+from longhaul.starter.cli.session_lookup import place_of
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.tree import WaitingBelow
 from tests.activities.mcp.serving import free_port, serving

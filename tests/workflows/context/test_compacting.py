@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from longhaul.agent.values.spec.agent_spec import ContextConfig
-from longhaul.starter.client.compacting import CompressionFailed, CompressionPending
 from longhaul.starter.client.session import Session
+from longhaul.starter.client.session_requests import CompressionFailed, CompressionPending
 from longhaul.starter.client.wire import Refused, TooBig
 from tests.limits import SURE_SECONDS
 from tests.workflows.conftest import Line, Stage

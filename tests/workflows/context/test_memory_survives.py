@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from longhaul.agent.values.conversation.messages import Msg
-from longhaul.starter.client.reading.asking import Unexplained
+from longhaul.starter.client.reading.queries import Unexplained
 from longhaul.starter.client.session import Session
 from longhaul.stores.memories.memories import MemoryOwner
 from longhaul.stores.memories.sqlite_memories import SqliteMemories

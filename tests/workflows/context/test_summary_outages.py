@@ -7,8 +7,8 @@ import pytest
 
 from longhaul.activities.attempt.model_attempts import FIRST_TOLD
 from longhaul.agent.values.spec.agent_spec import ContextConfig
-from longhaul.starter.client.compacting import CompressionFailed
 from longhaul.starter.client.session import Session
+from longhaul.starter.client.session_requests import CompressionFailed
 from tests.limits import SURE_SECONDS
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.starter.client.agent_files.agents import BadAgent, agent_beside, find_sections
-from longhaul.starter.client.agent_files.hub_files import AppliedHub, apply_hubs
+from longhaul.starter.client.agent_files import BadAgent, agent_beside, find_sections
+from longhaul.starter.client.file_sections import AppliedHub, apply_hubs
 from tests.workflows.conftest import Stage
 from tests.workflows.hubs.rooms import heard
 

@@ -11,8 +11,7 @@ import pytest
 from longhaul.agent.hub_membership import HubState
 from longhaul.agent.values.conversation.messages import UserMsg
 from longhaul.agent.values.hubs import MOST_HUBS
-from longhaul.starter.client.hub_rows import HubRow
-from longhaul.starter.client.hubs import BadHub, NoHub, PutOut
+from longhaul.starter.client.hubs import BadHub, HubRow, NoHub, PutOut
 from longhaul.starter.client.pipelines import fanout_pipeline, sequential_pipeline
 from longhaul.starter.client.wire import Refused
 from longhaul.workflows.contract import HUB, HubStart

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from longhaul.starter.client.hubs import Hub
-from longhaul.starter.hosting.replaying import Replayed, live_sessions, replay
+from longhaul.starter.hosting.replay import Replayed, live_sessions, replay
 from longhaul.workflows import hubs
 from tests.e2e.processes import worker
 from tests.workflows.conftest import Stage

@@ -14,7 +14,7 @@ from temporalio.service import RPCError
 
 from longhaul.agent.values.conversation.messages import ToolResultBlock
 from longhaul.starter.client.client import Longhaul
-from longhaul.starter.client.reading.asking import NoSession
+from longhaul.starter.client.reading.queries import NoSession
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from longhaul.starter.reach.connection import Unreachable, blobs_of, connect, let_go

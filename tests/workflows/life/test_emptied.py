@@ -11,8 +11,8 @@ from redis import Redis
 from temporalio.client import WorkflowExecutionStatus, WorkflowQueryFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from longhaul.starter.client.reading.asking import HistoryLost
-from longhaul.starter.client.reading.history import HistoryUnreadable
+from longhaul.starter.client.reading.queries import HistoryLost
+from longhaul.starter.client.reading.record import HistoryUnreadable
 from longhaul.starter.client.session import Session
 from longhaul.starter.reach.connection import connect, let_go
 from tests.servers.redis_server import find_redis, redis_server

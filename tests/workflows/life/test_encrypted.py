@@ -15,7 +15,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from longhaul.agent.plain.errors import Unavailable
-from longhaul.starter.client.reading.asking import BlobsAway, NoSession
+from longhaul.starter.client.reading.queries import BlobsAway, NoSession
 from longhaul.starter.client.session import Session
 from longhaul.starter.reach.connection import connect, keyring_in, let_go
 from longhaul.stores.keys.encrypted_store import UnreadableRecord

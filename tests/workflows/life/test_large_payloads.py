@@ -16,7 +16,7 @@ from temporalio.client import (
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
-from longhaul.starter.client.reading.asking import HistoryLost, Stuck
+from longhaul.starter.client.reading.queries import HistoryLost, Stuck
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from longhaul.stores.blobs.blobs import delete_session_blobs, key_of, session_prefix

@@ -10,7 +10,7 @@ from longhaul.activities.process.container import ENGINES
 from longhaul.activities.process.sandbox import bwrap_problem
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.values.spec.workspace import Seal, Workspace
-from longhaul.starter.cli.doctor.server import environment
+from longhaul.starter.cli.doctor.server_checks import environment
 from tests.conftest import found
 from tests.servers.containers import make_image
 from tests.workflows.conftest import Stage

@@ -9,9 +9,9 @@ from uuid import uuid4
 import pytest
 
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.starter.client.agent_files.agents import BadAgent, find_agent, find_sections
-from longhaul.starter.client.agent_files.schedule_files import Applied, apply_schedules
-from longhaul.starter.client.agent_files.wanted_schedule import BadSchedule
+from longhaul.starter.client.agent_files import BadAgent, find_agent, find_sections
+from longhaul.starter.client.file_sections import Applied, apply_schedules
+from longhaul.starter.client.schedule_cards import BadSchedule
 from tests.limits import SURE_SECONDS
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import until

@@ -14,9 +14,8 @@ import pytest
 from temporalio.client import Schedule, ScheduleActionStartWorkflow, ScheduleSpec, ScheduleState
 
 from longhaul.agent.values.scheduled_request import Firing, ScheduledRequest
-from longhaul.starter.client.agent_files.wanted_schedule import BadSchedule
-from longhaul.starter.client.schedule_cards import PastFiring
-from longhaul.starter.hosting.scheduled_requests import ScheduledRequests
+from longhaul.starter.client.schedule_cards import BadSchedule, PastFiring
+from longhaul.starter.hosting.deliveries import ScheduledRequests
 from tests.limits import SURE_SECONDS
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, until

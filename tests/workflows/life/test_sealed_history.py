@@ -7,7 +7,7 @@ import pytest
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.client.client import Longhaul
-from longhaul.starter.client.reading.history import HistoryUnreadable
+from longhaul.starter.client.reading.record import HistoryUnreadable
 from longhaul.starter.client.session import Session
 from longhaul.starter.reach.connection import connect
 from longhaul.starter.settings import Settings

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from longhaul.starter.client.reading.asking import BlobsAway, NoWorker, Unexplained
+from longhaul.starter.client.reading.queries import BlobsAway, NoWorker, Unexplained
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.workflows.conftest import Stage

@@ -9,9 +9,9 @@ from temporalio.client import WorkflowExecutionStatus
 
 from longhaul.agent.life.history import FILES_STAY, NoSuchStep
 from longhaul.agent.values.conversation.messages import Msg
-from longhaul.starter.client.reading.asking import NoSession
+from longhaul.starter.client.reading.queries import NoSession
 from longhaul.starter.client.session import Session
-from longhaul.starter.client.states.state_paths import BadPath
+from longhaul.starter.client.states.state_json import BadPath
 from longhaul.starter.client.wire import MovedOn, Refused
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import ASKS, calls, until

@@ -14,7 +14,7 @@ from temporalio.service import RPCError
 
 from longhaul.agent.values.conversation.messages import problem
 from longhaul.agent.values.permission import PermissionContext, PermissionRule
-from longhaul.starter.client.reading.asking import NoSession
+from longhaul.starter.client.reading.queries import NoSession
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.activities.models.rules import assert_taken_by_all

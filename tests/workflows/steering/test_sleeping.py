@@ -4,7 +4,7 @@ import pytest
 from temporalio.client import WorkflowExecutionStatus
 
 from longhaul.agent.values.conversation.messages import ToolResultState
-from longhaul.starter.client.reading.asking import NoSession
+from longhaul.starter.client.reading.queries import NoSession
 from longhaul.starter.client.session import Session
 from tests.e2e.processes import worker
 from tests.workflows.conftest import Stage

@@ -13,8 +13,7 @@ from longhaul.starter.client.session import Session
 from longhaul.starter.serve.application import application
 from longhaul.starter.serve.requests import Served
 from longhaul.starter.serve.tokens import Caller, Tokens
-from longhaul.starter.serve.webhook_endpoint import FILE, MOST_BYTES
-from longhaul.starter.serve.webhooks import ID, SIGNATURE, TIMESTAMP, signed
+from longhaul.starter.serve.webhooks import FILE, ID, MOST_BYTES, SIGNATURE, TIMESTAMP, signed
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, results, until
 

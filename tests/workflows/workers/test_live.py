@@ -11,7 +11,7 @@ import pytest
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.agent.views.transcript import ReplyFold
-from longhaul.starter.client.reading.following import UNAVAILABLE
+from longhaul.starter.client.reading.event_reader import UNAVAILABLE
 from longhaul.starter.client.session import Session
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls

@@ -12,7 +12,7 @@ from temporalio.exceptions import ApplicationError
 
 from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.starter.client.agent_files.agents import BadAgent
+from longhaul.starter.client.agent_files import BadAgent
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from longhaul.workflows.contract import TASK_TIMEOUT, WORKFLOW

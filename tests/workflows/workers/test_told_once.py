@@ -8,8 +8,7 @@ import pytest
 
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.agent.views.transcript import ReplyFold
-from longhaul.starter.client.reading.event_deduplication import WITHDRAWN
-from longhaul.starter.client.reading.live_events import RESTARTED
+from longhaul.starter.client.reading.live_stream import RESTARTED, WITHDRAWN
 from longhaul.starter.client.session import Session
 from tests.limits import SURE_SECONDS
 from tests.workflows.conftest import Stage

@@ -9,8 +9,8 @@ import pytest
 
 from longhaul.activities.models.model import ModelRequest
 from longhaul.agent.values.spec.agent_spec import ContextConfig
-from longhaul.starter.client.compacting import CompressionFailed
 from longhaul.starter.client.session import Session
+from longhaul.starter.client.session_requests import CompressionFailed
 from tests.activities.mcp.serving import small
 from tests.workflows.approvals.test_analyzers import ALLOWED, judge
 from tests.workflows.conftest import TOOLS, Stage

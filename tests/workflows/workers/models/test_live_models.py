@@ -12,7 +12,7 @@ import pytest
 from longhaul.agent.values.conversation.messages import ToolCallBlock
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.agent.views.transcript import ReplyFold
-from longhaul.starter.client.reading.live_events import LOST, RESTARTED
+from longhaul.starter.client.reading.live_stream import LOST, RESTARTED
 from tests.activities.models.wire import (
     chat_chunk,
     chat_says,

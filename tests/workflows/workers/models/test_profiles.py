@@ -13,7 +13,7 @@ import pytest
 from longhaul.activities.models.profiles import read_key_places, read_profiles
 from longhaul.activities.models.providers import Providers
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.starter.client.agent_files.agents import BadAgent, load_agent
+from longhaul.starter.client.agent_files import BadAgent, load_agent
 from longhaul.starter.client.wire import Refused
 from tests.activities.models.sample_requests import KEYS
 from tests.activities.models.wire import Answer, Wire, chat_says, claude_says, response_says

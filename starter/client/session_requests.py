@@ -1,0 +1,179 @@
+"""Requests to one session beside its replies: tell it something, stop it, let it stand still, change its settings;
+stop what works in its background; make its context shorter.
+"""
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from longhaul.agent.plain.errors import LonghaulError
+from longhaul.agent.plain.hooks import Hooks
+from longhaul.agent.values.budget import End, Raise
+from longhaul.agent.values.conversation.messages import Msg
+from longhaul.agent.values.spec.agent_spec import ContextConfig
+from longhaul.starter.client.reading.glance import Moves
+from longhaul.starter.client.updates import Sending
+from longhaul.starter.client.wire import as_messages, check_given, plain
+from longhaul.workflows.contract import Status
+
+if TYPE_CHECKING:
+    from longhaul.starter.client.states.state_operations import Stored
+
+
+class Steering:
+    """A part of `starter.client.session.Session`. Methods raise Refused with the session's own sentence."""
+
+    hooks: Hooks
+    """Functions before and after what this handle does: reply, observe, print. Those of `Longhaul.hooks` come first."""
+    stored: "Stored"
+    _sending: Sending
+
+    async def observe(self, messages: str | Msg | Sequence[Msg]) -> None:
+        """Add to the context without asking for a reply."""
+        given = await self.hooks.before("observe", self, messages)
+        await self._sending.update_with_start("observe", {"messages": as_messages(given)})
+        await self.hooks.after("observe", self, given, None)
+
+    async def notify(self, event: str, payload: str = "", *, request_id: str | None = None, by: str = "") -> bool:
+        """Tell of an event: it wakes the call that waits for it (`sleep` waits for `wake`), or is kept until one does.
+
+        `payload`: up to 10,000 characters, which the model reads as data from outside. The same `request_id` sent again
+        counts once. A session that has closed is opened again, which keeps the event. True: a call was woken. Raises
+        Refused, and NoSession where there never was one.
+        """
+        body = {"event": event, "payload": payload, "request_id": request_id or uuid.uuid4().hex, "by": by}
+        answer = await self.stored.open_or_not(lambda: self._sending.update("notify", body))
+        return bool(answer["woken"])
+
+    async def configure(self, **settings: Any) -> None:
+        """Change `mode`, `confirm` or `analyzers`, add `rules`, set `max_iters`, `model` or fields of
+        `model_config`, as `{"reasoning_effort": "high"}`, from the next call of a model on; `by` says who."""
+        await self._sending.update_with_start("configure", {key: plain(value) for key, value in settings.items()})
+
+    async def interrupt(
+        self, message: str | Msg | None = None, *, reply_id: str | None = None, request_id: str | None = None
+    ) -> str:
+        """End the reply that is being made, or just the named one; a message becomes the next request.
+
+        Of a request that has not begun the named reply never will be; its message is empty, and says `interrupted`.
+        Returns the reply's id. Raises Refused when there is no such reply or request.
+        """
+        given = None if message is None else await self.hooks.before("reply", self, message)
+        body: dict[str, Any] = {} if given is None else {"message": as_messages(given)}
+        if reply_id is not None:
+            body["reply_id"] = reply_id
+        if request_id is not None:
+            body["request_id"] = request_id
+        return str((await self._sending.update("interrupt", body))["interrupted"])
+
+    async def pause(self, *, why: str = "", by: str = "") -> bool:
+        """Begin nothing new until somebody resumes; what runs ends by itself. False: it was paused already.
+
+        Of an idle session the next request waits. Decisions, results and messages are taken all the same.
+        """
+        return not (await self._sending.update("pause", {"why": why, "by": by}))["already"]
+
+    async def step(self, *, by: str = "") -> bool:
+        """Let a paused session take one step: run calls, make the context shorter, or ask the model. False: it takes
+        one already. Raises Refused when it is not paused, and when there is no step to take."""
+        return not (await self._sending.update("step", {"by": by}))["already"]
+
+    async def change_budget(
+        self,
+        more: Raise | Mapping[str, float] | None = None,
+        *,
+        end: End = "",
+        child: str | None = None,
+        by: str = "",
+        request_id: str | None = None,
+    ) -> dict[str, float]:
+        """Raise what the session may spend by so much, as in `{"cost": 1.5, "calls": 20}`, or end a reply that waits
+        for more: with `stop` at once, with `summarise` after a last call of its model. Returns the limits as they are
+        then, by name.
+
+        `child`: id of a call; its sub-agent is given so much more, of what is left here.
+        `request_id`: the same one twice is one change. Raises Refused for a session without a budget, for a limit that
+        it does not have, and for an end where no reply waits.
+        """
+        check_given("child", child)
+        request = request_id or uuid.uuid4().hex
+        body = {"more": plain(more or {}), "end": end, "by": by, "request_id": request}
+        body |= {} if child is None else {"child": child}
+        return dict((await self._sending.update("budget", body))["limits"])
+
+    async def resume(self, *, by: str = "") -> None:
+        """Let a session go on that is paused, or held (`Status.hold` says why). Raises Refused when it is neither."""
+        await self._sending.update("resume", {"by": by})
+
+
+Ask = Callable[[], Awaitable[Status]]
+STOP_SECONDS = 15.0
+"""What takes no notice is killed within seconds; a command whose worker is away is given up later."""
+
+
+async def ends_of(call_ids: list[str], status: Ask, moves: Moves) -> dict[str, str]:
+    """By call id the word for how it has ended; empty where nobody has heard of that in time."""
+    ends = dict.fromkeys(call_ids, "")
+    with suppress(TimeoutError):
+        async with asyncio.timeout(STOP_SECONDS):
+            while not all(ends.values()):
+                await moves.note()
+                known = _known(await status())
+                ends = {call_id: known.get(call_id, "unknown") for call_id in call_ids}
+                if not all(ends.values()):
+                    await moves.rest()
+    return ends
+
+
+def _known(status: Status) -> Mapping[str, str]:
+    """How each stands that the session remembers."""
+    return {one.call_id: one.outcome for one in status.children} | {one.call_id: one.fate for one in status.commands}
+
+
+class CompressionFailed(LonghaulError):
+    """Nothing has changed; the sentence is the session's own."""
+
+
+class CompressionPending(LonghaulError):
+    """It is asked for, and happens when the session goes on: somebody else has to do something first."""
+
+
+async def compact(
+    update: Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]],
+    status: Ask,
+    moves: Moves,
+    context_config: ContextConfig | None,
+    instructions: str,
+    by: str,
+) -> bool:
+    """As `Session.compress_context`."""
+    before = await status()
+    body: dict[str, Any] = {"instructions": instructions, "by": by}
+    if context_config is not None:
+        body["context_config"] = plain(context_config)
+    answer = await update("compact", body)
+    return bool(answer["compacting"]) and await _done(status, before, moves)
+
+
+async def _done(status: Ask, before: Status, moves: Moves) -> bool:
+    while True:
+        await moves.note()
+        now = await status()
+        if now.compressions > before.compressions:
+            return True
+        if now.compression_tries > before.compression_tries:
+            raise CompressionFailed(now.compression_error)
+        if not now.compressing:
+            return False  # by the time that it could have been done there was nothing that could go
+        if now.status in ("waiting", "paused"):
+            raise CompressionPending(
+                f"session {now.session_id!r} will do it when it goes on; it waits for {_whom(now)}, see "
+                f"`longhaul show {now.session_id}`"
+            )
+        await moves.rest()
+
+
+def _whom(status: Status) -> str:
+    return "somebody to resume it" if status.hold or status.paused_since else "answers to its open calls"

@@ -1,0 +1,195 @@
+"""A session's state as a thing of its own: taken out, put in, changed in places, copied, deleted."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from longhaul.agent.fold.agent_state import AgentState
+from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.life.history import files_of_copy, spec_of_copy, work_of_copy
+from longhaul.agent.values.spec.agent_spec import AgentSpec
+from longhaul.starter.client.reading.queries import Asking, NoSession
+from longhaul.starter.client.reading.record import SessionReader
+from longhaul.starter.client.states.deletion import Deleted
+from longhaul.starter.client.states.session_copies import FoundState, Kept, outputs_elsewhere, with_own_outputs
+from longhaul.starter.client.states.state_json import (
+    FRESH,
+    State,
+    copied,
+    edited,
+    exported,
+    read_whole,
+    repaired,
+    replacement,
+)
+from longhaul.starter.client.updates import Sending
+from longhaul.starter.client.wire import MovedOn, Refused
+from longhaul.stores.offload.session_blobs import digits_in
+from longhaul.workflows.contract import PendingCall
+
+if TYPE_CHECKING:
+    from longhaul.starter.client.session import Session
+
+Answer = TypeVar("Answer")
+Another = Callable[[str, AgentSpec], "Session"]
+"""A session of the same user, by its name and the agent's settings."""
+
+
+class Stored:
+    """Of one session; get it as `session.stored`."""
+
+    def __init__(
+        self, named: str, asking: Asking, sending: Sending, reading: SessionReader, kept: Kept, another: Another
+    ) -> None:
+        self._named = named
+        """As in `session 'x' of agent 'y'`."""
+        self._asking = asking
+        self._sending = sending
+        self._reading = reading
+        self._kept = kept
+        self._another = another
+
+    async def export(self) -> str:
+        """The state as JSON, which `import_state` takes anywhere; of a session that is gone, as it was stored."""
+        return exported((await self.found()).state)
+
+    async def found(self) -> FoundState:
+        """The same as a value, with a note of what may be missing from it. Raises NoSession, Stuck, Unreachable."""
+        found = await self._kept.state_or(self._state)
+        return found._replace(note=found.note or self._asking.lacks)
+
+    async def whole_output(self, output: str) -> str | None:
+        """The whole of a call's output that was shortened, where it lies among the session's blobs; None: it does not.
+        Raises NoBlob, BlobsUnavailable."""
+        digits = digits_in(output)
+        return await self._kept.output(digits) if digits else None
+
+    async def is_known(self) -> bool:
+        """Whether there is or was such a session, for the server or in the store. Raises Unreachable."""
+        return await self._was_there() or await self._kept.is_stored()
+
+    async def _was_there(self) -> bool:
+        """Also the server knows one that was deleted for some seconds more."""
+        return await self._asking.was_there() and not await self._kept.is_deleted()
+
+    async def delete(self, *, terminate: bool = False, by: str = "") -> Deleted:
+        """Forget a closed session: histories, state, blobs, offloads. `terminate` ends an open one. Raises Refused."""
+        return await self._kept.delete(by=by, terminate=terminate)
+
+    async def import_state(
+        self, given: State, *, by: str = "", why: str = "", expected_seq: int | None = None, note: str = ""
+    ) -> Sequence[str]:
+        """Put this state in the place of the session's own; starts the session when there is none.
+
+        Returns the places of the document that mean nothing here and were left out; nothing that safety hangs on.
+
+        `expected_seq`: as `Status.seq` was; when something has been recorded since (also that it was opened again),
+        MovedOn is raised and nothing is changed. Raises Refused, which names each place that is wrong, and for a
+        session that is at work. Of one that waits for somebody the questions stay open that stand in this state
+        without a result; with any other state the reply that asked them ends as interrupted. `note`: what `show` is to
+        say of the session from now on.
+        """
+        whole = read_whole(given, await self._waiting())
+        told = "; ".join(filter(None, (note, await outputs_elsewhere(whole.state, self._kept))))
+        body = replacement(whole.state, by=by, why=why, expected_seq=expected_seq, note=told)
+        await self._sending.update_with_start("replace_state", body)
+        return whole.left_out
+
+    async def _waiting(self) -> list[str]:
+        """The calls that wait in the session if it is open."""
+        if await self._kept.is_over():
+            return []
+        try:
+            return [call.call_id for call in await self._asking.query("pending", list[PendingCall])]
+        except NoSession:
+            return []
+
+    async def edit(self, path: str, value: Any, *, by: str = "", why: str = "") -> None:
+        """Set one place of the state, as in `edit("context[3].content[0].text", "Fifty.")`; see `edit_all`."""
+        await self.edit_all({path: value}, by=by, why=why)
+
+    async def edit_all(self, changes: Mapping[str, Any], *, by: str = "", why: str = "") -> None:
+        """Set several places at once; a session that has closed is opened again for it. Of one that waits for somebody
+        the questions stay open, and are asked anew where the arguments of their calls are changed.
+
+        Raises BadPath, Refused, and MovedOn when the session went on meanwhile.
+        """
+
+        async def edit() -> None:
+            ledger = await self._reading.ledger()
+            body = replacement(edited(ledger.state, changes), by=by, why=why, expected_seq=ledger.keeping.changed)
+            await self._sending.update("replace_state", body)
+
+        await self.open_or_not(edit)
+
+    async def repair(self, *, by: str = "") -> int:
+        """Take all attachments and all thinking out of the context, words in their place: for a session whose provider
+        refuses each request for what stands in it. The transcript keeps them. How many there were; a session without
+        any is left as it is. Raises Refused, and MovedOn when the session went on meanwhile.
+        """
+
+        async def repair() -> int:
+            ledger = await self._reading.ledger()
+            state, count = repaired(ledger.state)
+            if count:
+                why = f"a repair: {count} attachments and thoughts are out of the context"
+                body = replacement(state, by=by, why=why, expected_seq=ledger.keeping.changed)
+                await self._sending.update("replace_state", body)
+            return count
+
+        return await self.open_or_not(repair)
+
+    async def fork(self, new_id: str, at: int | None = None, *, entry: int = 0, by: str = "") -> "Session":
+        """Another session that goes on from this one's state after step `at`: a model call and all of its results.
+
+        None = from now, or after the step that `entry` belongs to, as the trajectory's `seq` has it. Nothing is done
+        again, and calls that were open are closed as cancelled. The copy has the agent's settings: it works in the same
+        files if a workspace is named there, and else in a folder of its own, of which its model is told that it is
+        empty. Where the workspace keeps snapshots it has a folder of its own, with the files as they were after that
+        step. `Status.note` of the copy says which. Raises Refused, NoSuchStep.
+        """
+        ledger, snapshot = await self.open_or_not(lambda: self._stood(at, entry))
+        ledger.spec = spec_of_copy(ledger, snapshot)
+        copy = self._another(new_id, ledger.spec)
+        why = f"a copy of {self._kept.workflow_id} after {ledger.spent.model_calls} model calls"
+        await copy.stored.begin_as(ledger, self._kept, by=by, why=why)
+        return copy
+
+    async def _stood(self, at: int | None, entry: int) -> tuple[Ledger, str]:
+        if at is None and not entry:
+            return await self._reading.ledger(), ""
+        return await self._reading.ledger_after(at or 0, entry)
+
+    async def begin_as(self, ledger: Ledger, first: Kept, *, by: str, why: str) -> None:
+        """Begin with the state of another session, and with what outputs it keeps among its blobs, so that deleting it
+        takes nothing away. Raises Refused when there is or was a session of this name."""
+        if await self._was_there():
+            raise Refused(f"there is a {self._named} already; take another name")
+        files = files_of_copy(ledger.spec, ledger.provided.workspace_root)
+        state, lost = await with_own_outputs(copied(ledger), first, self._kept)
+        note = "; ".join(filter(None, (files, work_of_copy(ledger), lost)))
+        body = replacement(state, by=by, why=why, expected_seq=FRESH, note=note)
+        await self._sending.update_with_start("replace_state", body)
+
+    def begins_in(self, state: AgentState) -> None:
+        """Begin in this state with the first message; a session that there is, or was, keeps its own."""
+        self._sending.begin = lambda: self._begin_in(state)
+
+    async def _begin_in(self, state: AgentState) -> None:
+        """Raises Refused for a state that can't be taken."""
+        if await self.is_known():
+            return
+        body = replacement(read_whole(state).state, by="", why="the state of its agent", expected_seq=FRESH)
+        with suppress(MovedOn):  # somebody else has begun it meanwhile
+            await self._sending.start_with("replace_state", body)
+
+    async def open_or_not(self, do: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Do it; with a session that is closed, after it has been opened again. Raises NoSession."""
+        try:
+            return await do()
+        except NoSession:
+            await self._kept.bring_back(self._reading.ledger, was_there=await self._was_there())
+            return await do()
+
+    async def _state(self) -> AgentState:
+        return (await self._reading.ledger()).state
