@@ -1,5 +1,5 @@
-"""What a worker does with workflow tasks: how many it takes at once, what it says when more come than it can end, and
-which runs it keeps in its memory."""
+"""Limits the workflow tasks that a worker takes at once and the runs that it keeps in memory, and says when it falls
+behind."""
 
 import asyncio
 import logging

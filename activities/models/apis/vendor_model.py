@@ -350,7 +350,7 @@ async def _on_answer(response: httpx2.Response | httpx.Response) -> None:
         return
     if call.chat is not None:
         limit_silence(response, call.silence)
-        response.stream = PlainChat(response, call, call.chat)
+        response.stream = RewrittenChat(response, call, call.chat)
         response.headers["content-type"] = "text/event-stream"
         for name in ("content-encoding", "content-length"):
             response.headers.pop(name, None)
@@ -360,7 +360,7 @@ async def _on_answer(response: httpx2.Response | httpx.Response) -> None:
         raise call.failure
 
 
-class PlainChat(httpx.AsyncByteStream, httpx2.AsyncByteStream):
+class RewrittenChat(httpx.AsyncByteStream, httpx2.AsyncByteStream):
     """The bytes of an answer as OpenAI itself would send them, whatever its server has sent: so that the library, which
     is strict, reads what it knows. The calls come last, each whole and with a number for its id: what they are is in
     `chat`, and the library finds what is signed."""

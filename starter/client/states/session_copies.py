@@ -112,7 +112,7 @@ class FoundState(NamedTuple):
     note: str = ""
 
 
-class Found(NamedTuple):
+class StoredCopies(NamedTuple):
     """What there was of a session when its deletion was marked."""
 
     open: WorkflowExecutionDescription | None
@@ -234,7 +234,7 @@ class Kept:
             record = await store.get_session(self.user_id, self.agent, self.session_id)
         return record is not None and record.deleted_at != "" and await self._open() is None
 
-    async def _marked(self, store: StateStore, *, terminate: bool) -> Found:
+    async def _marked(self, store: StateStore, *, terminate: bool) -> StoredCopies:
         """Leave the mark of the deletion in the place of the record, in one step: a life that has begun before it is
         among what is found and ended, and one that comes to its beginning after it finds the mark. Where nothing is
         known of a session there is none. Raises Refused, Unreachable."""
@@ -249,10 +249,10 @@ class Kept:
             if is_open and not terminate:
                 raise Refused(f"{self._named} is open; terminate it to delete it")
             if record is None and run is None:
-                return Found(None, None, record=False)
+                return StoredCopies(None, None, record=False)
             mark = mark_over(record, self.user_id, self.agent, self.session_id)
             if await written(store, mark, record):
-                return Found(run if is_open else None, mark, record=record is not None and not record.deleted_at)
+                return StoredCopies(run if is_open else None, mark, record=record is not None and not record.deleted_at)
         raise Unreachable(f"{self._named} was written by others again and again; nothing is deleted yet")
 
     @property
