@@ -125,7 +125,11 @@ class Analyzers:
         return replace(worst, usage=sum(paid[1:], paid[0]) if paid else None, **told_of(found))
 
     async def _one(self, name: str, case: Case, context_digest: str) -> Finding:
-        key = _key(name, case, context_digest)
+        # `rules` looks at no message; of the others nobody knows.
+        seen = "" if name == RULES_ANALYZER else context_digest
+        key = digest_of(
+            [name, case.model, case.tool.digest, case.arguments, case.facts.model_dump(mode="json"), case.tainted, seen]
+        )
         if (kept := self._found.get(key)) is not None:
             self._found.move_to_end(key)
             return Finding(kept.risk, kept.reason)
@@ -146,14 +150,6 @@ class Analyzers:
         while len(self._found) > KEPT_FINDINGS:
             self._found.popitem(last=False)
         return finding
-
-
-def _key(name: str, case: Case, context_digest: str) -> str:
-    """`rules` looks at no message; of the others nobody knows."""
-    seen = "" if name == RULES_ANALYZER else context_digest
-    return digest_of(
-        [name, case.model, case.tool.digest, case.arguments, case.facts.model_dump(mode="json"), case.tainted, seen]
-    )
 
 
 def _sound(finding: object) -> Finding:

@@ -122,7 +122,14 @@ class Thinking:
             outlet.end()
             said = await self._recorded(ask, place, reply, spec)
             beside = await self._beside(said, ask, billing, session)
-            said = said.model_copy(update={**beside, "sent_digest": _changed(system, spec), "repair": fit.repair})
+            # The digest of a system prompt that is not the recorded one.
+            said = said.model_copy(
+                update={
+                    **beside,
+                    "sent_digest": ("" if system == spec.system_prompt else prompt_digest(system)),
+                    "repair": fit.repair,
+                }
+            )
             return await self._with_reads(_in_context(said, session), ask, spec, wrapped)
 
     async def _with_reads(self, said: ModelSaid, ask: CallModel, spec: SpecTexts, wrapped: Wrapped) -> ModelSaid:
@@ -293,11 +300,6 @@ def _request(ask: CallModel, spec: SpecTexts, system: str, told: list[Msg]) -> M
         call_number=ask.call_number,
         attempt=activity.info().attempt,
     )
-
-
-def _changed(system: str, spec: SpecTexts) -> str:
-    """The digest of a system prompt that is not the recorded one."""
-    return "" if system == spec.system_prompt else prompt_digest(system)
 
 
 def _accounted(said: ModelSaid, input_estimate: int) -> Msg:

@@ -182,7 +182,17 @@ class Compressing:
         ]
         dropped = tuple(view.messages[index] for index in range(made.keep_from) if index not in made.pinned)
         written, reference = await self._written(ask, dropped)
-        summary = _whole_summary(view, made, kept, reference, not_written=not written)
+        # The text of the new summary layer; empty when there is none, and the old one when nothing has to be added.
+        old_body, old = summary_texts.split(view.old_summary)
+        body = old_body if made.summary is None else made.summary
+        went_unsaid = made.summary is None and len(kept) < len(view.messages)
+        new = Footer(
+            still_open=summary_texts.missing(view.must_mention, [body, *(readable_text(message) for message in kept)]),
+            pointers=tuple(dict.fromkeys((*old.pointers, *([reference] if reference else [])))),
+            left_out=went_unsaid or (made.summary is None and old.left_out),
+            not_written=not written,
+        )
+        summary = summary_texts.join(body, new)
         digest, length = self._prime(ask, summary, kept)
         changed = summary != view.old_summary
         return ContextCompressed(
@@ -221,20 +231,6 @@ class Compressing:
         for message in ([summary_message(summary)] if summary else []) + kept:
             digest = session.append(message, message_digest(message))
         return digest, len(session.messages)
-
-
-def _whole_summary(view: View, made: Condensation, kept: list[Msg], reference: str, *, not_written: bool) -> str:
-    """The text of the new summary layer; empty when there is none, and the old one when nothing has to be added."""
-    old_body, old = summary_texts.split(view.old_summary)
-    body = old_body if made.summary is None else made.summary
-    went_unsaid = made.summary is None and len(kept) < len(view.messages)
-    new = Footer(
-        still_open=summary_texts.missing(view.must_mention, [body, *(readable_text(message) for message in kept)]),
-        pointers=tuple(dict.fromkeys((*old.pointers, *([reference] if reference else [])))),
-        left_out=went_unsaid or (made.summary is None and old.left_out),
-        not_written=not_written,
-    )
-    return summary_texts.join(body, new)
 
 
 def _unheard(delta: Delta) -> None:

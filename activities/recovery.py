@@ -267,7 +267,10 @@ async def earlier_runs(client: Client, key: str, own: str, known: str, base: str
     themselves, for the server's list may lag behind. The second value tells whether one is gone for ever. Raises
     RPCError.
     """
-    listed = await _listed(client, key, own)
+    escaped = key.replace("\\", "\\\\").replace("'", "\\'")
+    query = f"WorkflowId = '{escaped}' AND ExecutionStatus != 'ContinuedAsNew'"
+    runs = [run async for run in client.list_workflows(query, limit=MOST_RUNS) if run.run_id != own]
+    listed = [run.run_id for run in sorted(runs, key=lambda run: run.start_time, reverse=True)]
     ended: list[Ended] = []
     gone = False
     for named in filter(None, (known, base)):
@@ -335,13 +338,6 @@ async def why_task_failed(client: Client, key: str, run_id: str) -> str:
 
 def first_sentence(text: str) -> str:
     return text.partition(". ")[0][:500]
-
-
-async def _listed(client: Client, key: str, own: str) -> Sequence[str]:
-    escaped = key.replace("\\", "\\\\").replace("'", "\\'")
-    query = f"WorkflowId = '{escaped}' AND ExecutionStatus != 'ContinuedAsNew'"
-    runs = [run async for run in client.list_workflows(query, limit=MOST_RUNS) if run.run_id != own]
-    return [run.run_id for run in sorted(runs, key=lambda run: run.start_time, reverse=True)]
 
 
 async def _end_of(client: Client, key: str, run_id: str) -> Ended:

@@ -223,7 +223,7 @@ def _walked(start: str, most: int, *, with_links: bool) -> Tree:
             if entry.is_symlink():
                 tree.links.extend([entry.path] if with_links else ())
             elif entry.is_dir(follow_symlinks=False):
-                if not _is_passed_by(folder_name, name, with_links=with_links):
+                if not ((name in _PUBLISHED and not with_links) or (folder_name, name) == (".git", "objects")):
                     waiting.append((entry.path, name, in_keyring or name in KEYRINGS))
             else:
                 several.look_at(entry)
@@ -266,10 +266,6 @@ class SeveralNames:
         """Those that have more names than were come by, and are none of packages, which share their files."""
         elsewhere = (path for count, paths in self._found.values() if len(paths) < count for path in paths)
         return (path for path in elsewhere if PACKAGES.isdisjoint(Path(path).parts))
-
-
-def _is_passed_by(folder: str, name: str, *, with_links: bool) -> bool:
-    return (name in _PUBLISHED and not with_links) or (folder, name) == (".git", "objects")
 
 
 def _entries(folder: str) -> Iterator[os.DirEntry[str]]:

@@ -80,12 +80,22 @@ class Restoring:
             record = await self._store.get_session(ask.user_id, ask.agent, ask.session_id)
             if record is not None and record.run_id == own_run() and (claim := claim_of(record)):
                 # An earlier attempt of this activity has found it all.
-                return _as_claimed(record, claim)
+                carried = carried_of(record)
+                return Restored(
+                    generation=record.generation,
+                    source=claim.source,
+                    carried=carried.model_dump(mode="json") if carried else None,
+                    hold=claim.hold,
+                    note=claim.note,
+                )
             past = await _past(record)
         except DamagedRecord as damage:
             record, past = None, Past(damage=damage)
         if activity.info().is_local:
-            _check_first(past)
+            # Of a sub-agent's first life, within its first task: the server begins none a second time under its id, so
+            # that the store alone may know of an earlier one. Raises ApplicationError where it does.
+            if past.stored is not None or past.damage is not None:
+                raise unfused("something of it is stored")
         elif not past.deleted:
             await _look_back(past, record, ask.reset_run)
         # Of nothing it is found at once.
@@ -127,24 +137,6 @@ def _life(ask: RestoreInput, found: Restored) -> Life:
 
 def _claim_of(found: Restored) -> Claim:
     return Claim(source=found.source, hold=found.hold, note=found.note)
-
-
-def _check_first(past: Past) -> None:
-    """Of a sub-agent's first life, within its first task: the server begins none a second time under its id, so that
-    the store alone may know of an earlier one. Raises ApplicationError where it does."""
-    if past.stored is not None or past.damage is not None:
-        raise unfused("something of it is stored")
-
-
-def _as_claimed(record: SessionRecord, claim: Claim) -> Restored:
-    carried = carried_of(record)
-    return Restored(
-        generation=record.generation,
-        source=claim.source,
-        carried=carried.model_dump(mode="json") if carried else None,
-        hold=claim.hold,
-        note=claim.note,
-    )
 
 
 async def _past(record: SessionRecord | None) -> Past:

@@ -150,7 +150,11 @@ def _next_of_calls(record: Record, reply: ReplyContext, load: Load) -> Step:
     batch = next_batch(reply, record.provided.tools, parallel=record.spec.react_config.parallel_tool_calls)
     ready = _may_start(batch, record, load)
     undecided = unjudged(batch)
-    undecided += [call for call in ready if _is_undecided(call, record, load)]
+    # Of one that was allowed and did not start at once, as at a roll-over: rules may have come, gone or expired, and
+    # what it would touch may have changed.
+    undecided += [
+        call for call in ready if call.facts_stale or has_aged(call, load.at) or must_judge_again(call, record, load.at)
+    ]
     ahead = [call for call in ahead_of(batch, record) if is_unsettled(call, record, load.at)]
     if stale := [call.block.id for call in (*undecided, *ahead) if must_examine(call, record, load.at)]:
         return Examine(tuple(stale))
@@ -195,12 +199,6 @@ def _started(ready: list[OpenCall], record: Record, load: Load) -> Step:
     return Act(tuple(call.block.id for call in ready), fused=are_fused(ready, record, load))
 
 
-def _is_undecided(call: OpenCall, record: Record, load: Load) -> bool:
-    """Of one that was allowed and did not start at once, as at a roll-over: rules may have come, gone or expired, and
-    what it would touch may have changed."""
-    return call.facts_stale or has_aged(call, load.at) or must_judge_again(call, record, load.at)
-
-
 def _closing(record: Record, reply: ReplyContext) -> tuple[ToolResultBlock, ...]:
     """A result for each call that has none: a transcript with an open call is refused by every provider."""
     unfinished = [call for call in reply.calls.values() if call.state is not ToolCallState.FINISHED]
@@ -214,7 +212,7 @@ def _between_replies(record: Record, load: Load) -> Step:
     if (
         should_save(record, load)
         and record.requests.finished
-        and (not record.requests.queue or record.keeping.closing or _unsaved_end(record))
+        and (not record.requests.queue or record.keeping.closing or record.keeping.mirrored < record.requests.ended)
     ):
         return Checkpoint()
     if record.compaction.asked is not None and (shorter := _shorter(record)):
@@ -224,10 +222,6 @@ def _between_replies(record: Record, load: Load) -> Step:
     if idle_for_long(record):
         return close(record, load)
     return Idle()
-
-
-def _unsaved_end(record: Record) -> bool:
-    return record.keeping.mirrored < record.requests.ended
 
 
 def _shorter(record: Record) -> Compress | None:

@@ -182,7 +182,13 @@ LETTER_CHARS = 200_000
 def due(hub: HubState, member: Member, life: str, workflow_id: str) -> HubSays | None:
     """The next letter to a member; None while it knows all that concerns it."""
     coming = waiting(hub, member)
-    words = _as_fit(coming)
+    fit, size = list[HubWord](), 0
+    for word in coming[:MOST_WORDS]:
+        size += len(word.message.model_dump_json())
+        if fit and size > LETTER_CHARS:
+            break
+        fit.append(word)
+    words = tuple(fit)
     if not words and member.heard >= member.joined and not member.left:
         return None
     rest = len(words) < len(coming)
@@ -198,16 +204,6 @@ def due(hub: HubState, member: Member, life: str, workflow_id: str) -> HubSays |
         words=words,
         left=bool(member.left) and not rest,
     )
-
-
-def _as_fit(words: list[HubWord]) -> tuple[HubWord, ...]:
-    fit, size = list[HubWord](), 0
-    for word in words[:MOST_WORDS]:
-        size += len(word.message.model_dump_json())
-        if fit and size > LETTER_CHARS:
-            break
-        fit.append(word)
-    return tuple(fit)
 
 
 def delivered(hub: HubState, name: str, letter: HubSays) -> HubState:

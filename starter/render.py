@@ -181,16 +181,21 @@ def calls_in(messages: Iterable[Msg]) -> list[MadeCall]:
                 made[block.id] = MadeCall(block.id, block.name, block.input)
             elif isinstance(block, ToolResultBlock):
                 before = made.get(block.id)
-                made[block.id] = _answered(block, before.input if before else "")
+                parts = () if isinstance(block.output, str) else block.output
+                names = tuple(part.name or part.source.media_type for part in parts if isinstance(part, DataBlock))
+                change = block.metadata.get("diff")
+                diff = change if isinstance(change, str) else ""
+                made[block.id] = MadeCall(
+                    block.id,
+                    block.name,
+                    before.input if before else "",
+                    block.state,
+                    block.get_text(),
+                    names,
+                    diff,
+                    how_it_ran(block),
+                )
     return list(made.values())
-
-
-def _answered(block: ToolResultBlock, arguments: str) -> MadeCall:
-    parts = () if isinstance(block.output, str) else block.output
-    names = tuple(part.name or part.source.media_type for part in parts if isinstance(part, DataBlock))
-    change = block.metadata.get("diff")
-    diff = change if isinstance(change, str) else ""
-    return MadeCall(block.id, block.name, arguments, block.state, block.get_text(), names, diff, how_it_ran(block))
 
 
 def how_it_ran(result: ToolResultBlock) -> str:

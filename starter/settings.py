@@ -195,7 +195,14 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         del dotenv_settings, file_secret_settings
         known = settings_cls.model_fields
-        _check_variables(known)
+        # Raises BadVariable for a name that is no setting's, but nearly. Others of that beginning may be anybody's own.
+        names = {f"{PREFIX}{name}".upper() for name in known} | OTHER_VARIABLES
+        for variable in os.environ:
+            name = variable.upper()
+            if not name.startswith(PREFIX) or name in names or name.startswith(SECRET):
+                continue
+            if near := nearest(name.removeprefix(PREFIX), (one.removeprefix(PREFIX) for one in names), NEARLY):
+                raise BadVariable(f"{variable} is no setting; did you mean {PREFIX}{near}?")
         folder = _said_by_the_folder(known) if cls.folder_counts else {}
         own = _said_by_the_user(known)
         return (
@@ -210,17 +217,6 @@ class SettingsOfTheUser(Settings):
     """The same without anything that the current folder says."""
 
     folder_counts: ClassVar[bool] = False
-
-
-def _check_variables(known: Iterable[str]) -> None:
-    """Raises BadVariable for a name that is no setting's, but nearly. Others of that beginning may be anybody's own."""
-    names = {f"{PREFIX}{name}".upper() for name in known} | OTHER_VARIABLES
-    for variable in os.environ:
-        name = variable.upper()
-        if not name.startswith(PREFIX) or name in names or name.startswith(SECRET):
-            continue
-        if near := nearest(name.removeprefix(PREFIX), (one.removeprefix(PREFIX) for one in names), NEARLY):
-            raise BadVariable(f"{variable} is no setting; did you mean {PREFIX}{near}?")
 
 
 def users_file() -> Path:

@@ -100,7 +100,8 @@ class _Outbound(WorkflowOutboundInterceptor):
         return self._started(input, super().start_local_activity)
 
     def _started(self, given: Given, start: Callable[[Given], ActivityHandle[Any]]) -> ActivityHandle[Any]:
-        reply = _replying()
+        # The reply that is being made; empty in workflows that are no sessions, as a firing of a schedule.
+        reply = str(getattr(workflow.instance(), "replying", ""))
         header = self._traces.working_for(reply, workflow.time_ns() // 1_000_000)
         if given.activity != CHECKPOINT:
             given.headers = _with(given.headers, header) if reply else given.headers
@@ -114,11 +115,6 @@ class _Outbound(WorkflowOutboundInterceptor):
     def continue_as_new(self, input: ContinueAsNewInput) -> NoReturn:  # noqa: A002  the SDK's name
         input.headers = _with(input.headers, self._traces.carried())
         super().continue_as_new(input)
-
-
-def _replying() -> str:
-    """The reply that is being made; empty in workflows that are no sessions, as a firing of a schedule."""
-    return str(getattr(workflow.instance(), "replying", ""))
 
 
 def _succeeded(handle: Any) -> bool:

@@ -284,12 +284,10 @@ def event_page(fold: EventFold, record: Record, start: int) -> EventPage:
         reply_id=record.reply.reply_id if record.reply else "",
         since=record.reply.started_at if record.reply else 0,
         model_calls=record.spent.model_calls,
-        open_calls=_open_calls(record),
+        open_calls=tuple(
+            call_id for call_id, call in record.open_calls.items() if call.state is not ToolCallState.FINISHED
+        ),
     )
-
-
-def _open_calls(record: Record) -> tuple[str, ...]:
-    return tuple(call_id for call_id, call in record.open_calls.items() if call.state is not ToolCallState.FINISHED)
 
 
 def entries_page(record: Record, start: int) -> EntriesPage:

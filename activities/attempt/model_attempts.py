@@ -170,7 +170,11 @@ async def waited_out(failure: ApplicationError, wait_seconds: float) -> Applicat
     pause = pause_seconds(info.attempt, told, info.retry_policy or _AT_FIRST)
     if not is_patient() or isinstance(failure, FewTries):
         return ApplicationError(failure.message, type=failure.type, next_retry_delay=timedelta(seconds=pause))
-    now, scheduled = _now(info), info.scheduled_time.timestamp()
+    # By the server's clock, as all that it is compared with: a worker's may be hours ahead, and would give up.
+    now, scheduled = (
+        (info.started_time.timestamp() + time.monotonic() - _begun.get(time.monotonic())),
+        info.scheduled_time.timestamp(),
+    )
     next_at, until = now + pause, scheduled + wait_seconds
     if next_at > until:
         waited = timedelta(seconds=round(now - scheduled))
@@ -180,11 +184,6 @@ async def waited_out(failure: ApplicationError, wait_seconds: float) -> Applicat
     if early or info.attempt == FIRST_TOLD or info.attempt % TOLD_EACH == 0:
         await _tell_session(failure.message, next_at, until)
     return ProviderAway(failure.message, type=failure.type, next_retry_delay=timedelta(seconds=pause))
-
-
-def _now(info: activity.Info) -> float:
-    """By the server's clock, as all that it is compared with: a worker's may be hours ahead, and would give up."""
-    return info.started_time.timestamp() + time.monotonic() - _begun.get(time.monotonic())
 
 
 def is_patient() -> bool:

@@ -171,21 +171,17 @@ def _read(reply: ModelReply, question: Question) -> SummaryAnswer:
     fields: dict[str, Any] = {}
     if question.answer is not None:
         fields = answer_of(reply)
-        _check_schema(fields, question.answer)
+        try:
+            error = best_match(iter(BoundedSchema(question.answer.schema).errors(fields)))
+        except (Unresolvable, RecursionError, PatternError, TooManySteps) as cause:
+            raise failed_for_good(
+                "invalid_request", f"summary_schema: it can't be applied ({type(cause).__name__}); correct it."
+            ) from None
+        if error is not None:
+            field = ".".join(str(part) for part in error.absolute_path) or "the answer"
+            raise BadAnswer(f"{field}: {error.message[:_SHOWN_CHARS]}")
     elif not text:
         raise BadAnswer("the reply was empty")
     if complaint := question.check(fields):
         raise BadAnswer(complaint)
     return SummaryAnswer(fields, text, reply.model)
-
-
-def _check_schema(fields: dict[str, Any], answer: AnswerSchema) -> None:
-    try:
-        error = best_match(iter(BoundedSchema(answer.schema).errors(fields)))
-    except (Unresolvable, RecursionError, PatternError, TooManySteps) as cause:
-        raise failed_for_good(
-            "invalid_request", f"summary_schema: it can't be applied ({type(cause).__name__}); correct it."
-        ) from None
-    if error is not None:
-        field = ".".join(str(part) for part in error.absolute_path) or "the answer"
-        raise BadAnswer(f"{field}: {error.message[:_SHOWN_CHARS]}")

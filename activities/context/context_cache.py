@@ -138,7 +138,9 @@ class Contexts:
             await self._fill(session, address, pull)
         session.cut(address.prefix_length)
         tail = [
-            (item.digest, session.loose.get(item.digest)) if isinstance(item, Ref) else _inline(item)
+            (item.digest, session.loose.get(item.digest))
+            if isinstance(item, Ref)
+            else (message_digest(item.message), (item.message, None))
             for item in address.tail
         ]
         if any(known is None for _, known in tail):
@@ -190,10 +192,6 @@ async def _fetch(pull: Pull, start: int, count: int) -> list[Msg]:
             )
         messages.extend(page.messages)
     return messages[:count]
-
-
-def _inline(item: Inline) -> tuple[str, tuple[Msg, None]]:
-    return message_digest(item.message), (item.message, None)
 
 
 def size_of(message: Msg) -> int:

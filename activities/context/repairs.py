@@ -125,7 +125,11 @@ class Repairing:
         """Whether there is something to leave out."""
         match refusal.means:
             case "thinking":
-                self._no_thinking = any(_comes_from_thinking(block) for message in sent for block in message.content)
+                self._no_thinking = any(
+                    (signed(block) or (isinstance(block, TextBlock | ToolCallBlock) and bool(block.extras)))
+                    for message in sent
+                    for block in message.content
+                )
                 return self._no_thinking
             case "images at all":
                 self.learned_no_images = any(block.source.media_type in IMAGES for block in _attachments(sent))
@@ -157,10 +161,6 @@ def _newest(messages: Sequence[Msg]) -> int:
 def _attachments(messages: Sequence[Msg]) -> list[DataBlock]:
     particular = (message for message in messages if not message.is_plain)
     return [block for message in particular for _, _, block in _inner(message) if isinstance(block, DataBlock)]
-
-
-def _comes_from_thinking(block: ContentBlock) -> bool:
-    return signed(block) or (isinstance(block, TextBlock | ToolCallBlock) and bool(block.extras))
 
 
 def _inner(message: Msg) -> Iterator[tuple[int, int | None, DataBlock | ThinkingBlock | TextBlock | ToolCallBlock]]:

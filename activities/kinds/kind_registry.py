@@ -63,7 +63,10 @@ def check_module(name: str) -> None:
         if path is None:
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            _check_names(node, module)
+            if isinstance(node, ast.Name) and node.id in REACHING:
+                raise _refused(module, node, f"uses {node.id!r}")
+            if isinstance(node, ast.Global):
+                raise _refused(module, node, f"changes {node.names[0]!r} for all sessions (`global`)")
             for imported in _imports(node, module, is_package=path.name == "__init__.py"):
                 if imported.partition(".")[0] == top and "." in imported:
                     waiting.append(imported)
@@ -74,13 +77,6 @@ def check_module(name: str) -> None:
 def _computes(imported: str) -> bool:
     first, _, rest = imported.partition(".")
     return first in COMPUTING or (first == "longhaul" and "." not in rest)
-
-
-def _check_names(node: ast.AST, module: str) -> None:
-    if isinstance(node, ast.Name) and node.id in REACHING:
-        raise _refused(module, node, f"uses {node.id!r}")
-    if isinstance(node, ast.Global):
-        raise _refused(module, node, f"changes {node.names[0]!r} for all sessions (`global`)")
 
 
 def _imports(node: ast.AST, module: str, *, is_package: bool) -> Iterator[str]:
@@ -241,16 +237,14 @@ def load_kinds(names: str) -> Kinds:
             if is_kind(value) and found.setdefault(value.kind_name, value) is not value:
                 raise KindSetupError(f"two agent kinds have the name {value.kind_name!r}; rename one")
     for name, kind in found.items():
-        _check(name, kind)
+        if not NAME.fullmatch(name):
+            raise KindSetupError(
+                f"{name!r} can't be the name of an agent kind: it takes letters, digits, `.`, `_` and `-`"
+            )
+        if kind.reply is AgentKind.reply:
+            raise KindSetupError(f"the agent kind {name!r} defines no reply")
+        for method in _METHODS:
+            if not inspect.iscoroutinefunction(getattr(kind, method)):
+                raise KindSetupError(f"the agent kind {name!r}: {method} has to be an async function")
+        check_module(kind.__module__)
     return Kinds({kind.kind_name: kind for kind in PIPELINES} | found)
-
-
-def _check(name: str, kind: type[AgentKind]) -> None:
-    if not NAME.fullmatch(name):
-        raise KindSetupError(f"{name!r} can't be the name of an agent kind: it takes letters, digits, `.`, `_` and `-`")
-    if kind.reply is AgentKind.reply:
-        raise KindSetupError(f"the agent kind {name!r} defines no reply")
-    for method in _METHODS:
-        if not inspect.iscoroutinefunction(getattr(kind, method)):
-            raise KindSetupError(f"the agent kind {name!r}: {method} has to be an async function")
-    check_module(kind.__module__)

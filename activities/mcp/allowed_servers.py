@@ -156,7 +156,17 @@ class OfferedServers:
                     "another name"
                 )
             self._check(client.name, client.mcp_config)
-            made = _own(client, client.mcp_config)
+            enabled = () if client.enable_tools is None else (client.enable_tools,)
+            timeout, samples = client.execution_timeout, client.sampling is not None
+            made = Server(
+                client.name,
+                client.mcp_config,
+                client.is_stateful,
+                enabled,
+                client.disable_tools,
+                timeout,
+                samples=samples,
+            )
         if unknown := self._secrets.missing(_secrets_of(made.config)):
             raise NotOffered(
                 f"no secret is named {unknown[0]!r} on this worker, which the MCP server {made.name!r} needs"
@@ -253,12 +263,6 @@ def _words(entry: str) -> tuple[str, ...]:
 
 def _secrets_of(config: MCPConfig) -> tuple[str, ...]:
     return secrets_in((config.env if isinstance(config, StdioMCPConfig) else config.headers).values())
-
-
-def _own(client: MCPClient, config: MCPConfig) -> Server:
-    enabled = () if client.enable_tools is None else (client.enable_tools,)
-    timeout, samples = client.execution_timeout, client.sampling is not None
-    return Server(client.name, config, client.is_stateful, enabled, client.disable_tools, timeout, samples=samples)
 
 
 def _narrowed(offered: OfferedServer, client: MCPClient, config: MCPConfig) -> Server:

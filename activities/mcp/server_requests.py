@@ -195,12 +195,7 @@ def _asked(
         raise _refused(made.server, f"it asks {len(params)} questions at once, or one without a short key")
     questions = {key: _question(one, made.server, masker) for key, one in params.items()}
     asked = made.model_copy(update={"questions": questions, "round": number})
-    _check(asked, masker)
-    return asked
-
-
-def _check(asked: ServerAsked, masker: Masker) -> None:
-    """Keys and choices come back as they are: so nothing in them may have to be changed, as texts are."""
+    # Keys and choices come back as they are: so nothing in them may have to be changed, as texts are.
     try:
         # Not as pydantic spells JSON: it writes null for a number without end, which no answer can be compared with.
         text = canonical_json(asked.model_dump(include={"questions"})).decode()
@@ -211,6 +206,7 @@ def _check(asked: ServerAsked, masker: Masker) -> None:
         raise _refused(asked.server, f"its questions have {len(text):,} bytes, and the most is {ALL_BYTES:,}")
     if masker.masked(text) != text:
         raise _refused(asked.server, "its question holds a secret of the workers")
+    return asked
 
 
 def _question(params: types.ElicitRequestParams, server: str, masker: Masker) -> ServerQuestion:

@@ -115,7 +115,10 @@ class _Said(_Stream):
             if len(self._begun) > LINE_BYTES:
                 self._too_long()
                 raise anyio.EndOfStream
-        return _message(self._lines.popleft())
+        try:
+            return SessionMessage(types.jsonrpc_message_adapter.validate_json(self._lines.popleft(), by_name=False))
+        except ValueError as error:
+            return error
 
     def __aiter__(self) -> Self:
         return self
@@ -141,13 +144,6 @@ class _Saying(_Stream):
             await self._stdin.drain()
         except OSError:
             raise anyio.BrokenResourceError from None
-
-
-def _message(line: bytearray) -> SessionMessage | Exception:
-    try:
-        return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError as error:
-        return error
 
 
 async def _end(process: Process) -> None:

@@ -87,7 +87,13 @@ class Assembly:
 
     def __init__(self, on_delta: Callable[[Delta], None], request: ModelRequest) -> None:
         self._on_delta = on_delta
-        self._needs_none = _tools_of(request)
+        # By the name of each tool that may be called: whether it may be called with nothing.
+        offered = {tool.name: tool.input_schema for tool in request.tools}
+        if request.answer is not None:
+            offered[wire_name(request.answer.name)] = request.answer.schema
+        self._needs_none = {
+            name: not any(schema.get(word) for word in _MAY_REQUIRE) for name, schema in offered.items()
+        }
         self.drafts: list[Draft] = []
         self._stray: dict[object, list[str]] = {}
 
@@ -193,7 +199,9 @@ class Assembly:
 
     def _call_at(self, index: object, call_id: str, name: str, arguments: object) -> Draft | None:
         last = self.last(index, "tool_call") if index is not None else next(reversed(self.calls), None)
-        again = bool(name) and _begins(arguments)
+        again = bool(name) and (
+            isinstance(arguments, dict) or (isinstance(arguments, str) and arguments.lstrip().startswith("{"))
+        )
         if call_id:
             known = self._with_id("tool_call", (call_id,))
             if known is not None:
@@ -308,14 +316,6 @@ def list_of(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _tools_of(request: ModelRequest) -> Mapping[str, bool]:
-    """By the name of each tool that may be called: whether it may be called with nothing."""
-    offered = {tool.name: tool.input_schema for tool in request.tools}
-    if request.answer is not None:
-        offered[wire_name(request.answer.name)] = request.answer.schema
-    return {name: not any(schema.get(word) for word in _MAY_REQUIRE) for name, schema in offered.items()}
-
-
 def _versions(draft: Draft) -> list[str]:
     """The arguments that were told, those that are the same once. What was streamed may be the beginning of them."""
     told = [draft.text] if draft.text.strip() else []
@@ -351,10 +351,6 @@ def _is_json(text: str) -> bool:
 
 def _is_whole(text: str) -> bool:
     return text.lstrip().startswith("{") and text.rstrip().endswith("}") and _is_json(text)
-
-
-def _begins(arguments: object) -> bool:
-    return isinstance(arguments, dict) or (isinstance(arguments, str) and arguments.lstrip().startswith("{"))
 
 
 def _text(value: object) -> str:

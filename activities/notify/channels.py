@@ -159,12 +159,8 @@ class Maildir:
         mail["Date"] = format_datetime(datetime.fromisoformat(message.at))
         mail["Message-ID"] = f"<{message.key}@longhaul>"
         mail["Auto-Submitted"] = "auto-generated"
-        mail.set_content(_text(message))
+        mail.set_content("\n".join(map(_of_one_call, (message, *message.more))))
         return mail
-
-
-def _text(message: NoticeMessage) -> str:
-    return "\n".join(map(_of_one_call, (message, *message.more)))
 
 
 def _of_one_call(message: NoticeMessage) -> str:

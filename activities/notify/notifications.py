@@ -159,7 +159,14 @@ def _channel(target: str, environment: Mapping[str, str]) -> Channel:
         case "maildir":
             return _maildir(rest)
         case "command":
-            return _command(rest)
+            try:
+                argv = shlex.split(rest)
+            except ValueError as error:
+                raise BadNotifySetting(f"LONGHAUL_NOTIFY: the command can't be read: {error}") from error
+            found = shutil.which(argv[0]) if argv else None
+            if found is None:
+                raise BadNotifySetting(f"LONGHAUL_NOTIFY: there is no program {(argv or [''])[0]!r} on this worker")
+            return Command([found, *argv[1:]])
         case _:
             raise BadNotifySetting(f"LONGHAUL_NOTIFY: {kind[:40]!r} is no way to notify; write {FORMS}, or a JSON list")
 
@@ -186,14 +193,3 @@ def _maildir(rest: str) -> Maildir:
     if any(not char.isprintable() for char in to + sender):
         raise BadNotifySetting("LONGHAUL_NOTIFY: the maildir's addresses hold characters that no address has")
     return Maildir(Path(path), to, sender)
-
-
-def _command(rest: str) -> Command:
-    try:
-        argv = shlex.split(rest)
-    except ValueError as error:
-        raise BadNotifySetting(f"LONGHAUL_NOTIFY: the command can't be read: {error}") from error
-    found = shutil.which(argv[0]) if argv else None
-    if found is None:
-        raise BadNotifySetting(f"LONGHAUL_NOTIFY: there is no program {(argv or [''])[0]!r} on this worker")
-    return Command([found, *argv[1:]])

@@ -200,7 +200,7 @@ async def run_contained(
                 "-c",
                 'exec "$@" 2>"$0"',
                 str(complaint),
-                _program(where.image),
+                (shutil.which(where.image.engine) or where.image.engine),
                 "run",
                 *where.options,
                 *names,
@@ -208,7 +208,10 @@ async def run_contained(
             *("--mount", f"type=bind,src={note},dst={note}", where.image.reference),
             *("-c", _FIRST, "longhaul", str(note), where.ulimits, *command),
         )
-        outside = {**environment, **_of_the_engine()}
+        outside = {
+            **environment,
+            **{name: os.environ[name] for name in ("PATH", "HOME", *_OF_THE_ENGINE) if name in os.environ},
+        }
         ending = await run_supervised(words, cwd, outside, timeout_seconds, output, LEASH)
         with note.open("rb") as file:
             said = file.read(len(_BEGUN) + NOTE_CAP_BYTES).decode("utf-8", "surrogateescape")
@@ -217,14 +220,6 @@ async def run_contained(
         return replace(ending, note=said.removeprefix(_BEGUN).encode("utf-8", "surrogateescape"))
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-
-
-def _program(image: Image) -> str:
-    return shutil.which(image.engine) or image.engine
-
-
-def _of_the_engine() -> dict[str, str]:
-    return {name: os.environ[name] for name in ("PATH", "HOME", *_OF_THE_ENGINE) if name in os.environ}
 
 
 def _end_of(complaint: Path) -> str:

@@ -76,7 +76,12 @@ async def run_supervised(
         return await asyncio.shield(conduct)
     except asyncio.CancelledError:
         leash.cut()
-        await _outlast(conduct)
+        # Wait for the task's end whatever happens, also through further cancellations.
+        while not conduct.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait((conduct,))
+        if not conduct.cancelled():
+            conduct.exception()
         raise
     finally:
         leash.cut()
@@ -146,15 +151,6 @@ def _compiled() -> int:
         return os.dup(file.fileno())
 
 
-async def _outlast(task: asyncio.Future[Ending]) -> None:
-    """Wait for the task's end whatever happens, also through further cancellations."""
-    while not task.done():
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.wait((task,))
-    if not task.cancelled():
-        task.exception()  # Looked at, so that the loop does not complain of an error that nobody retrieved.
-
-
 def _kill(process: asyncio.subprocess.Process) -> None:
     with contextlib.suppress(ProcessLookupError):
         process.kill()
@@ -194,18 +190,14 @@ def _ending(report: bytes) -> Ending:
         case [b"ended", (b"exited" | b"timeout" | b"cut") as how, status, killed]:
             return Ending(cast(Literal["exited", "timeout", "cut"], how.decode()), int(status), int(killed), note)
         case _:
-            _kill_group_of(started)
+            # A supervisor that was killed takes its shell along; what the shell had started is ended here.
+            match started.split():
+                case [b"started", pid]:
+                    with contextlib.suppress(OSError):
+                        os.killpg(int(pid), signal.SIGKILL)
+                case _:
+                    pass
             return Ending("lost", 0, 0, b"")
-
-
-def _kill_group_of(started: bytes) -> None:
-    """A supervisor that was killed takes its shell along; what the shell had started is ended here."""
-    match started.split():
-        case [b"started", pid]:
-            with contextlib.suppress(OSError):
-                os.killpg(int(pid), signal.SIGKILL)
-        case _:
-            pass
 
 
 def find_ripgrep() -> str | None:

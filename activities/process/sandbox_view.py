@@ -217,14 +217,26 @@ def files_of(  # noqa: PLR0913  as of `view_of`
     """The mounts alone, and how each folder is shown. `writing`: the root and the opened folders can be written, but
     not what others run there. Not `guarded`: all files of the root are as they are, also those with secrets. `also`:
     further folders, and how they are shown."""
-    folders = [root, *(folder for folder in opened if _is_plain_folder(folder))]
+    # Links are never followed by the permission engine either; it compares names.
+    folders = [
+        root,
+        *(
+            folder
+            for folder in opened
+            if folder.is_absolute() and not unseeable(folder) and folder.is_dir() and folder.resolve() == folder
+        ),
+    ]
     roots = [str(folder) for folder in folders]
     shown = dict.fromkeys(map(str, programs), "--ro-bind")
     shown |= {str(folder): "--ro-bind" for one in folders if (folder := repository_of(one)) is not None}
     shown |= dict.fromkeys(roots, "--bind" if writing else "--ro-bind")
     shown |= also
     # After all that is shown: what is hidden stays so in each of them.
-    covering = (path for path in _resolved(hidden) if _is_within(path, shown) and path not in roots)
+    covering = (
+        path
+        for path in [os.path.realpath(path) for path in hidden if path.exists()]
+        if _is_within(path, shown) and path not in roots
+    )
     shown |= dict.fromkeys(covering, _EMPTY)
     covered = [covered_in(one) for one in folders] if guarded else []
     if writing:
@@ -336,7 +348,12 @@ def _programs(path: str, home: Path) -> tuple[Path, ...]:
     kept: list[Path] = []
     # What lies in another one is there already; each mount takes a tenth of a millisecond.
     for folder in sorted(found):
-        if not _is_within(str(folder), ["/usr", *map(str, kept)]) and _is_programs_own(folder, home.resolve()):
+        # PATH may name any folder; one that holds a home, or is one, is not there for its programs.
+        if (
+            not _is_within(str(folder), ["/usr", *map(str, kept)])
+            and not home.resolve().is_relative_to(folder)
+            and folder.parts[1] not in ("proc", "sys", "dev", "etc")
+        ):
             kept.append(folder)
     return tuple(kept)
 
@@ -371,20 +388,6 @@ def _home_of(environment: Path) -> Path:
         if name.strip() == "home":
             return Path(value.strip())
     return Path()
-
-
-def _is_programs_own(folder: Path, home: Path) -> bool:
-    """PATH may name any folder; one that holds a home, or is one, is not there for its programs."""
-    return not home.is_relative_to(folder) and folder.parts[1] not in ("proc", "sys", "dev", "etc")
-
-
-def _resolved(paths: Sequence[Path]) -> list[str]:
-    return [os.path.realpath(path) for path in paths if path.exists()]
-
-
-def _is_plain_folder(folder: Path) -> bool:
-    """Links are never followed by the permission engine either; it compares names."""
-    return folder.is_absolute() and not unseeable(folder) and folder.is_dir() and folder.resolve() == folder
 
 
 def _is_within(path: str, folders: Iterable[str]) -> bool:

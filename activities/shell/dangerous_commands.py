@@ -142,11 +142,9 @@ def _every_suffix(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 def _all_text(words: tuple[str, ...]) -> str:
     """What a shell may read out of the arguments, each on a line: `-S` and `--split-string=` cut off."""
     starts = ("--split-string=", "--command=", "-S", "-c")
-    return "\n".join(_without_start(word, starts) for word in words[1:])
-
-
-def _without_start(word: str, starts: tuple[str, ...]) -> str:
-    return next((word[len(start) :] for start in starts if word.startswith(start)), word)
+    return "\n".join(
+        next((word[len(start) :] for start in starts if word.startswith(start)), word) for word in words[1:]
+    )
 
 
 def _after_c(words: tuple[str, ...]) -> str:

@@ -257,24 +257,20 @@ def _by_operands(program: Program, read: Arguments) -> Proof | None:
         case "plus":
             return Proof(paths) if all(operand.startswith("+") for operand in operands) else None
         case "pattern" | "jq":
-            return _by_script(program, read)
+            # The first operand is an expression, unless a flag has given one.
+            is_filter = program.operands == "jq"
+            here = program.here or not read.given.isdisjoint(_GOES_BELOW)
+            if not is_filter and read.given & {"e", "regexp", "f", "file", "files", "type-list"}:
+                return Proof(read.paths + read.operands, here=here and not read.operands)
+            script, files = "".join(read.operands[:1]), read.operands[1:]
+            if script.startswith(MARK) or (is_filter and not (read.operands and jq_filter_is_plain(script))):
+                return None
+            return Proof(read.paths + files, here=here and not is_filter and not files)
         case "git":
             return Proof(paths + tuple(operand for operand in operands if operand), here=True)
         case "paths":
             named = tuple(operand for operand in operands if operand != "-")
             return Proof(paths + named, here=program.here and not operands)
-
-
-def _by_script(program: Program, read: Arguments) -> Proof | None:
-    """The first operand is an expression, unless a flag has given one."""
-    is_filter = program.operands == "jq"
-    here = program.here or not read.given.isdisjoint(_GOES_BELOW)
-    if not is_filter and read.given & {"e", "regexp", "f", "file", "files", "type-list"}:
-        return Proof(read.paths + read.operands, here=here and not read.operands)
-    script, files = "".join(read.operands[:1]), read.operands[1:]
-    if script.startswith(MARK) or (is_filter and not (read.operands and jq_filter_is_plain(script))):
-        return None
-    return Proof(read.paths + files, here=here and not is_filter and not files)
 
 
 _GOES_BELOW = frozenset({"r", "R", "recursive", "d", "directories"})

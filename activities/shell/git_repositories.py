@@ -112,7 +112,10 @@ def is_plain_repository(start: str) -> bool:
     """Whether git begun in `start`, resolved, meets a repository without surprises, or none. Fails closed."""
     repository = repository_above(start)
     below = repository.removesuffix("/.git")
-    if any(_looks_bare(folder) for folder in _up_to(start, below)):
+    if any(
+        all(os.path.lexists(f"{folder}/{name}") for name in ("HEAD", "objects", "refs"))
+        for folder in _up_to(start, below)
+    ):
         return False
     if not repository:
         return True
@@ -159,7 +162,3 @@ def _up_to(start: str, end: str) -> list[str]:
     """`start` and the folders above it, as far as git looks for a repository; the one with `.git` left out."""
     folders = [start, *map(str, Path(start).parents)]
     return folders[: folders.index(end or "/")] if (end or "/") in folders else folders
-
-
-def _looks_bare(folder: str) -> bool:
-    return all(os.path.lexists(f"{folder}/{name}") for name in ("HEAD", "objects", "refs"))

@@ -109,7 +109,16 @@ def resolve(raw: str, place: Place) -> Path:
     The last parts need not exist. Nothing is expanded: `$HOME/x` and `%2e%2e/x` are literal names.
     Raises ToolError for what can't be a path (empty, NUL, not Unicode, too long, a loop of links) and for `~`.
     """
-    _refuse_impossible(raw)
+    if not raw:
+        raise ToolError("the path is empty; give an absolute path, or one relative to the working directory")
+    if "\0" in raw:
+        raise ToolError(f"{_shown(raw)} contains a NUL character, which no path can")
+    if raw == "~" or raw.startswith("~/"):
+        raise ToolError(f"{_shown(raw)}: `~` is not expanded here; write the absolute path")
+    try:
+        raw.encode()
+    except UnicodeEncodeError:
+        raise ToolError(f"{_shown(raw)} is not valid Unicode, so it can't name a file") from None
     resolved = os.path.realpath(place.cwd / raw)
     try:
         resolved.encode()
@@ -198,19 +207,6 @@ def _is_own_file(entry: os.DirEntry[str]) -> bool:
         return entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_nlink == 1
     except FileNotFoundError:
         return True  # a draft that has just got its name
-
-
-def _refuse_impossible(raw: str) -> None:
-    if not raw:
-        raise ToolError("the path is empty; give an absolute path, or one relative to the working directory")
-    if "\0" in raw:
-        raise ToolError(f"{_shown(raw)} contains a NUL character, which no path can")
-    if raw == "~" or raw.startswith("~/"):
-        raise ToolError(f"{_shown(raw)}: `~` is not expanded here; write the absolute path")
-    try:
-        raw.encode()
-    except UnicodeEncodeError:
-        raise ToolError(f"{_shown(raw)} is not valid Unicode, so it can't name a file") from None
 
 
 def _shown(raw: str) -> str:

@@ -194,35 +194,27 @@ def _search_of(words: tuple[str, ...]) -> _Search | None:
         return None
     match words[0]:
         case "grep" | "egrep" | "fgrep":
-            return _grep(read)
+            into_folders = any(name == "d" and value not in ("skip", "read") for name, value in read.values)
+            if not into_folders and not read.given & {"r", "R", "recursive"}:
+                return None
+            links = "R" in read.given
+            include, exclude, folders = (_values(read, name) for name in ("include", "exclude", "exclude-dir"))
+            if links or (include and exclude) or not all(map(_is_simple, (*include, *exclude, *folders))):
+                return _Search(links=links)  # of mixed ones the order decides
+            return _Search(wanted=include, without_files=exclude, without_folders=folders)
         case "rg" if not read.given & _NAMES_ONLY:
-            return _ripgrep(read)
+            globs = _values(read, "g", "glob", "iglob")
+            unwanted = tuple(glob[1:] for glob in globs if glob.startswith("!"))
+            wanted = tuple(glob for glob in globs if not glob.startswith("!"))
+            hidden = bool(wanted or read.given & {"u", "unrestricted", "hidden", ".", "no-ignore"})
+            if read.given & {"iglob"} or (wanted and unwanted) or not all(map(_is_simple, (*wanted, *unwanted))):
+                return _Search()  # a glob that is wanted also brings back what is hidden
+            types = _values(read, "t", "type")
+            if types and not wanted and all(kind in _PLAIN_TYPES for kind in types):
+                return _Search(wanted=("*.py",))
+            return _Search(hidden=hidden, wanted=wanted, without_files=unwanted, without_folders=unwanted)
         case _:
             return None
-
-
-def _grep(read: Arguments) -> _Search | None:
-    into_folders = any(name == "d" and value not in ("skip", "read") for name, value in read.values)
-    if not into_folders and not read.given & {"r", "R", "recursive"}:
-        return None
-    links = "R" in read.given
-    include, exclude, folders = (_values(read, name) for name in ("include", "exclude", "exclude-dir"))
-    if links or (include and exclude) or not all(map(_is_simple, (*include, *exclude, *folders))):
-        return _Search(links=links)  # of mixed ones the order decides
-    return _Search(wanted=include, without_files=exclude, without_folders=folders)
-
-
-def _ripgrep(read: Arguments) -> _Search:
-    globs = _values(read, "g", "glob", "iglob")
-    unwanted = tuple(glob[1:] for glob in globs if glob.startswith("!"))
-    wanted = tuple(glob for glob in globs if not glob.startswith("!"))
-    hidden = bool(wanted or read.given & {"u", "unrestricted", "hidden", ".", "no-ignore"})
-    if read.given & {"iglob"} or (wanted and unwanted) or not all(map(_is_simple, (*wanted, *unwanted))):
-        return _Search()  # a glob that is wanted also brings back what is hidden
-    types = _values(read, "t", "type")
-    if types and not wanted and all(kind in _PLAIN_TYPES for kind in types):
-        return _Search(wanted=("*.py",))
-    return _Search(hidden=hidden, wanted=wanted, without_files=unwanted, without_folders=unwanted)
 
 
 def _values(read: Arguments, *names: str) -> tuple[str, ...]:

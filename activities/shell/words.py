@@ -95,7 +95,8 @@ class _Splitter:
         elif char in "()`":
             raise Unreadable(f"{char!r} outside of quotes")
         elif char == "#" and self._begun is None:
-            self.at = _until(self.line, "\n", self.at)
+            found = self.line.find("\n", self.at)
+            self.at = len(self.line) if found < 0 else found
         else:
             self._take_piece()
 
@@ -123,11 +124,6 @@ def _piece(line: str, at: int) -> int:
     return end + 1 - at
 
 
-def _until(line: str, char: str, start: int) -> int:
-    found = line.find(char, start)
-    return len(line) if found < 0 else found
-
-
 def _closing(line: str, quote: str, start: int) -> int:
     found = line.find(quote, start)
     if found < 0:
@@ -139,7 +135,13 @@ def read_word(raw: str) -> Word:
     """The word that `raw` stands for. Raises Unreadable for expansions other than `$?`, `~`, file patterns, and `$HOME`
     at its beginning."""
     if begun := _HOME.match(raw):
-        return _at_home(raw[begun.end() :], begun[1])
+        # `"$HOME/x"` and `$HOME/x`, as far as the home folder's name is one word and no pattern.
+        if not _PLAIN_HOME.fullmatch(os.environ.get("HOME", "")):
+            raise Unreadable("a variable")
+        word = read_word(begun[1] + raw[begun.end() :])
+        if word.pattern or word.brackets or word.text[:1] not in ("", "/"):
+            raise Unreadable("a variable")
+        return replace(word, text=f"~{word.text}", tilde=True)
     text: list[str] = []
     bare: list[str] = []
     status, at = False, 0
@@ -160,16 +162,6 @@ def read_word(raw: str) -> Word:
             bare.extend(() if piece[0] in "'\\" else piece)
         at += len(piece)
     return _checked("".join(text), "".join(bare), raw, has_status=status)
-
-
-def _at_home(rest: str, quote: str) -> Word:
-    """`"$HOME/x"` and `$HOME/x`, as far as the home folder's name is one word and no pattern."""
-    if not _PLAIN_HOME.fullmatch(os.environ.get("HOME", "")):
-        raise Unreadable("a variable")
-    word = read_word(quote + rest)
-    if word.pattern or word.brackets or word.text[:1] not in ("", "/"):
-        raise Unreadable("a variable")
-    return replace(word, text=f"~{word.text}", tilde=True)
 
 
 def _without_quotes(piece: str) -> str:

@@ -172,7 +172,9 @@ class WatchedProviders(CountedProviders):
                 span.set_attribute("error.type", judge(error).error_type)
                 span.set_status(Status(StatusCode.ERROR))
                 raise
-            _describe(span, reply)
+            span.set_attributes({"gen_ai.response.model": named(f"scripted:{reply.model}")[1], **_tokens(reply.usage)})
+            if reply.stop_reason:
+                span.set_attribute("gen_ai.response.finish_reasons", [reply.stop_reason])
             self._content.answered(span, reply)
             return reply
 
@@ -188,12 +190,6 @@ def _timed(span: Span, on_delta: Callable[[Delta], None]) -> Callable[[Delta], N
         on_delta(delta)
 
     return heard
-
-
-def _describe(span: Span, reply: ModelReply) -> None:
-    span.set_attributes({"gen_ai.response.model": named(f"scripted:{reply.model}")[1], **_tokens(reply.usage)})
-    if reply.stop_reason:
-        span.set_attribute("gen_ai.response.finish_reasons", [reply.stop_reason])
 
 
 def _tokens(usage: Usage) -> dict[str, Any]:

@@ -83,7 +83,11 @@ def _unified(old: list[str], new: list[str]) -> Iterator[str]:
         return
     window = old[start : old_end + CONTEXT_LINES], new[start : new_end + CONTEXT_LINES]
     for line in list(difflib.unified_diff(*window, n=CONTEXT_LINES))[2:]:
-        yield _shifted(line, start) if line.startswith("@@") else line
+        yield (
+            re.sub(r"([-+])(\d+)", lambda found: f"{found[1]}{int(found[2]) + start}", line)
+            if line.startswith("@@")
+            else line
+        )
 
 
 def _equal_at_start(old: list[str], new: list[str], most: int | None = None) -> int:
@@ -93,10 +97,6 @@ def _equal_at_start(old: list[str], new: list[str], most: int | None = None) -> 
             break
         count += 1
     return count
-
-
-def _shifted(header: str, offset: int) -> str:
-    return re.sub(r"([-+])(\d+)", lambda found: f"{found[1]}{int(found[2]) + offset}", header)
 
 
 def _shown(lines: Iterator[str]) -> Iterator[str]:

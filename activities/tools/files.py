@@ -59,7 +59,16 @@ def snapshot(path: Path) -> FileSnapshot:
     """What is at `path` now. Raises ToolError when something other than a regular file is, or it can't be read."""
     try:
         with opened(path) as descriptor:
-            return _snapshot_of(descriptor)
+            status = os.fstat(descriptor)
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                if status.st_size <= LOADED_CAP_BYTES:
+                    data = file.read(LOADED_CAP_BYTES + 1)
+                    if len(data) <= LOADED_CAP_BYTES:
+                        return FileSnapshot(digest_of(data), len(data), data, status.st_nlink)
+                    file.seek(0)
+                return FileSnapshot(
+                    hashlib.file_digest(file, "sha256").hexdigest(), status.st_size, None, status.st_nlink
+                )
     except FileNotFoundError:
         return FileSnapshot(ABSENT)
 
@@ -112,17 +121,6 @@ def _open_folder(name: str, parent: int, *, create: bool) -> int:
     with contextlib.suppress(FileExistsError):
         os.mkdir(name, dir_fd=parent)
     return os.open(name, _FOLDER, dir_fd=parent)
-
-
-def _snapshot_of(descriptor: int) -> FileSnapshot:
-    status = os.fstat(descriptor)
-    with os.fdopen(descriptor, "rb", closefd=False) as file:
-        if status.st_size <= LOADED_CAP_BYTES:
-            data = file.read(LOADED_CAP_BYTES + 1)
-            if len(data) <= LOADED_CAP_BYTES:
-                return FileSnapshot(digest_of(data), len(data), data, status.st_nlink)
-            file.seek(0)
-        return FileSnapshot(hashlib.file_digest(file, "sha256").hexdigest(), status.st_size, None, status.st_nlink)
 
 
 def _write_draft(draft: str, folder: int, data: bytes, old: os.stat_result | None) -> None:

@@ -101,22 +101,20 @@ def _read(call: ToolCall, stop: threading.Event) -> ToolOutput:
         raise NeedsDecision(fresh, f"{call.arguments['file_path']!r} now leads to {str(path)!r}")
     try:
         with opened(path) as descriptor, os.fdopen(descriptor, "rb", closefd=False) as file:
-            return _shown(path, file, call.arguments, stop)
+            start, size = file.read(8192), os.fstat(file.fileno()).st_size
+            file.seek(0)
+            image = _image_type(start)
+            if image and size <= IMAGE_CAP_BYTES:
+                return image_shown(path.name, image, file.read(IMAGE_CAP_BYTES), size)
+            binary = _binary_kind(start, image)
+            if binary:
+                return ToolOutput(f"{str(path)!r} is {binary} of {size} bytes; its content is not shown", failed=True)
+            window = Window(
+                call.arguments.get("offset", 1), call.arguments.get("limit", LINES_CAP), call.arguments.get("column", 1)
+            )
+            return ToolOutput(_numbered(path, file, window, stop))
     except FileNotFoundError:
         raise ToolError(f"{str(path)!r} does not exist") from None
-
-
-def _shown(path: Path, file: BinaryIO, arguments: dict[str, Any], stop: threading.Event) -> ToolOutput:
-    start, size = file.read(8192), os.fstat(file.fileno()).st_size
-    file.seek(0)
-    image = _image_type(start)
-    if image and size <= IMAGE_CAP_BYTES:
-        return image_shown(path.name, image, file.read(IMAGE_CAP_BYTES), size)
-    binary = _binary_kind(start, image)
-    if binary:
-        return ToolOutput(f"{str(path)!r} is {binary} of {size} bytes; its content is not shown", failed=True)
-    window = Window(arguments.get("offset", 1), arguments.get("limit", LINES_CAP), arguments.get("column", 1))
-    return ToolOutput(_numbered(path, file, window, stop))
 
 
 def image_shown(name: str, media_type: str, data: bytes, size: int) -> ToolOutput:

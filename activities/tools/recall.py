@@ -49,7 +49,7 @@ class WantedMessages:
     """Characters of the newest one that are left out: how a long message is read on."""
 
     def takes(self, number: int, message: Msg) -> bool:
-        return self.first <= number <= self.last and _matches(message, self.text)
+        return self.first <= number <= self.last and (not self.text or self.text in _body(message).casefold())
 
 
 def wanted(arguments: dict[str, Any]) -> WantedMessages:
@@ -142,10 +142,6 @@ def _parts_of(found: list[tuple[int, Msg]], want: WantedMessages) -> Iterator[_P
             yield _Part(f"[… {left} more characters: ask again with to_message={number}, offset={done}]")
             return
         room -= len(part)
-
-
-def _matches(message: Msg, text: str) -> bool:
-    return not text or text in _body(message).casefold()
 
 
 def _body(message: Msg) -> str:

@@ -51,17 +51,17 @@ def must_examine(call: OpenCall, record: Record, at_ms: int = 0) -> bool:
     tool = record.provided.tools.get(call.block.name)
     if tool is None or (call.facts.arguments_error and not (call.edited and call.facts_stale)):
         return False
-    return call.facts_stale or has_aged(call, at_ms) or _must_analyze(call, record, tool)
+    # Once for the same findings: one that gave nothing counts as unknown. Not for what the session answers itself.
+    return (
+        call.facts_stale
+        or has_aged(call, at_ms)
+        or (not (tool.inside or call.analyzed) and bool(analyzers_of(record.permission)))
+    )
 
 
 def has_aged(call: OpenCall, at_ms: int) -> bool:
     """Whether an approved call has waited so long for its turn that its findings are made again before it runs."""
     return call.approved and is_too_old(call.facts_at, at_ms)
-
-
-def _must_analyze(call: OpenCall, record: Record, tool: ToolDescriptor) -> bool:
-    """Once for the same findings: one that gave nothing counts as unknown. Not for what the session answers itself."""
-    return not (tool.inside or call.analyzed) and bool(analyzers_of(record.permission))
 
 
 def must_judge_again(call: OpenCall, record: Record, at_ms: int) -> bool:
@@ -104,7 +104,16 @@ def judge(call: OpenCall, record: Record, at_ms: int = 0, *, planning: bool | No
         case Behavior.DENY:
             return _verdict(call, "deny", decision.reason)
         case Behavior.ASK if not (findings_hold(call) and terms_hold(call, record, tool)):
-            return _question(call, record, tool, decision)
+            # The verdict that a person is asked, with all that they will be shown.
+            suggested = decision.suggested_rules
+            return Verdict(
+                call_id=call.block.id,
+                behavior="ask",
+                reason=f"{_why_again(call)}{decision.reason}",
+                suggested_rules=suggested,
+                seen=material(call, tool, record.permission, suggested),
+                preview=preview(call.input, call.facts, effect_of(call, tool), tool.name if tool.inside else ""),
+            )
         case _:
             verdict = _verdict(call, "external" if tool.external else "allow", decision.reason)
             if decision.behavior is Behavior.ALLOW and decision.confined:
@@ -140,19 +149,6 @@ def _permission(
         decision = decide_planning(tool, call.input, call.facts, context, root, file)
     decision = decide_plan_tool(tool, context.mode, decision)
     return decision if tool.inside else stricter(decision, context, call.facts)
-
-
-def _question(call: OpenCall, record: Record, tool: ToolDescriptor, decision: PermissionDecision) -> Verdict:
-    """The verdict that a person is asked, with all that they will be shown."""
-    suggested = decision.suggested_rules
-    return Verdict(
-        call_id=call.block.id,
-        behavior="ask",
-        reason=f"{_why_again(call)}{decision.reason}",
-        suggested_rules=suggested,
-        seen=material(call, tool, record.permission, suggested),
-        preview=preview(call.input, call.facts, effect_of(call, tool), tool.name if tool.inside else ""),
-    )
 
 
 _ASKED_BEFORE = "What it would touch has changed since it was asked about. "
@@ -276,7 +272,7 @@ def foreseen(call: OpenCall, record: Record, at_ms: int) -> Verdict:
     """The verdict on a call whose turn has not come: that a person is asked, or nothing yet. What is allowed, denied or
     external now is so for good when the calls before it have their results: they may change what it would touch."""
     verdict = judge(call, record, at_ms, planning=_will_plan(call, record))
-    return _without_repeating(call, verdict) if _asks(verdict) else _later(call)
+    return _without_repeating(call, verdict) if _asks(verdict) else Verdict(call_id=call.block.id, behavior="later")
 
 
 def judged(call: OpenCall, record: Record, at_ms: int) -> Verdict:
@@ -293,10 +289,6 @@ def _without_repeating(call: OpenCall, verdict: Verdict) -> Verdict:
 
 def _asks(verdict: Verdict) -> bool:
     return verdict.behavior == "ask"
-
-
-def _later(call: OpenCall) -> Verdict:
-    return Verdict(call_id=call.block.id, behavior="later")
 
 
 def _comes_first(call: OpenCall, record: Record) -> bool:

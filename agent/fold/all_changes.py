@@ -84,7 +84,10 @@ def apply(ledger: Ledger, entry: e.AnyEntry) -> None:
     life_state.goes_on(ledger, entry)
     budget_state.count_amounts(ledger, entry)
     budget_state.settle_budget(ledger, entry)
-    _apply(ledger, entry)
+    if (known_by := _KNOWN_BY.get(type(entry))) is not None:
+        known_by(ledger, entry)
+    else:
+        _apply_single(ledger, cast(e.SingleEntry, entry))
     request_state.end_of_step(ledger, entry)
 
 
@@ -112,13 +115,6 @@ _KNOWN_BY: dict[type[Any], Callable[[Ledger, Any], None]] = {
 }
 
 
-def _apply(ledger: Ledger, entry: e.AnyEntry) -> None:
-    if (known_by := _KNOWN_BY.get(type(entry))) is not None:
-        known_by(ledger, entry)
-    else:
-        _apply_single(ledger, cast(e.SingleEntry, entry))
-
-
 def _apply_single(ledger: Ledger, entry: e.SingleEntry) -> None:
     match entry:
         case e.ModelSaid():
@@ -129,30 +125,23 @@ def _apply_single(ledger: Ledger, entry: e.SingleEntry) -> None:
         case e.Prepared():
             reminder_state.apply(ledger, entry)
         case e.Observed():
-            _observe(ledger, entry)
+            ledger.hear(stamped(entry.messages, entry))
+            reminder_state.note_observed(ledger)
         case e.Configured():
             _configure(ledger, entry)
         case e.RulesChanged():
-            _change_rules(ledger, entry)
+            new = rulebook.stamped(entry.add, Scope.SESSION, author=entry.by, reason=entry.why, at_ms=entry.at)
+            left = rulebook.without(ledger.state.permission_context.rules, entry.revoked)
+            take_rules(ledger, rulebook.added(left, new, entry.at))
         case e.LetterRefused():
-            _refuse(ledger, entry)
+            ledger.refused.count = max(ledger.refused.count + 1, entry.count)
+            ledger.refused.newest = [*ledger.refused.newest[-KEPT_REFUSALS + 1 :], entry]
         case e.DeadlineReached():
             call_state.apply_deadline(ledger, entry)
         case e.SessionOpened():
             pass
         case _ as never:
             assert_never(never)
-
-
-def _observe(ledger: Ledger, entry: e.Observed) -> None:
-    ledger.hear(stamped(entry.messages, entry))
-    reminder_state.note_observed(ledger)
-
-
-def _change_rules(ledger: Ledger, entry: e.RulesChanged) -> None:
-    new = rulebook.stamped(entry.add, Scope.SESSION, author=entry.by, reason=entry.why, at_ms=entry.at)
-    left = rulebook.without(ledger.state.permission_context.rules, entry.revoked)
-    take_rules(ledger, rulebook.added(left, new, entry.at))
 
 
 def _configure(ledger: Ledger, entry: e.Configured) -> None:
@@ -257,8 +246,3 @@ def _model_failed(ledger: Ledger, entry: e.ModelFailed) -> None:
     if too_long and context_state.overflowed(ledger):
         return
     ledger.current.failed_models.append(entry.model)
-
-
-def _refuse(ledger: Ledger, entry: e.LetterRefused) -> None:
-    ledger.refused.count = max(ledger.refused.count + 1, entry.count)
-    ledger.refused.newest = [*ledger.refused.newest[-KEPT_REFUSALS + 1 :], entry]

@@ -45,7 +45,15 @@ def _after(account: Account, ledger: Ledger, entry: e.AnyEntry) -> Account:  # n
         case e.Prepared():
             return account.model_copy(update={"tariffs": entry.tariffs})
         case e.BudgetReserved():
-            return _reserved(account, entry)
+            key = str(entry.seq)
+            spending = account.spending.reserve(key, entry.amount)
+            update = {
+                "spending": spending,
+                "open": key,
+                "model": entry.model,
+                "closed": account.closed or entry.closing,
+            }
+            return account.model_copy(update=update)
         case e.BudgetReleased():
             return _settled(account, None, entry.lost)
         case e.ModelSaid():
@@ -92,13 +100,6 @@ def _with_sampled(account: Account, sampled: Sampled | None) -> Account:
 def judge_of(ledger: Ledger) -> str:
     """The model that is asked how risky calls are."""
     return ledger.permission.analyzer_model or ledger.spec.model
-
-
-def _reserved(account: Account, entry: e.BudgetReserved) -> Account:
-    key = str(entry.seq)
-    spending = account.spending.reserve(key, entry.amount)
-    update = {"spending": spending, "open": key, "model": entry.model, "closed": account.closed or entry.closing}
-    return account.model_copy(update=update)
 
 
 def _settled(account: Account, usage: Usage | None, lost: int) -> Account:

@@ -245,7 +245,9 @@ def _returned(ledger: Ledger, entry: e.ToolReturned) -> None:
     if entry.result.metadata.get(TOOLS_CHANGED) and (server := server_of(entry.result.name)):
         ledger.provided.outdated = tuple(dict.fromkeys((*ledger.provided.outdated, server)))
     call = ledger.current.calls[entry.result.id]
-    _taint(ledger, call, outside=entry.outside)
+    name = call.block.name
+    if not ledger.state.tainted:
+        ledger.state.tainted = brings_in(ledger.provided.tools.get(name), call.facts, name, outside=entry.outside)
     call.response = "" if entry.outside or _is_others_word(ledger, call) else response_in(entry.result)
     for other in ledger.current.calls.values():
         if entry.cwd is not None or (other.facts.before and not call.facts.read_only):
@@ -257,12 +259,6 @@ def _is_others_word(ledger: Ledger, call: OpenCall) -> bool:
     """Of servers, and of tools that bring in what others wrote: none of them may speak as the agent."""
     tool = ledger.provided.tools.get(call.block.name)
     return tool is None or tool.untrusted or call.block.name.startswith(MCP)
-
-
-def _taint(ledger: Ledger, call: OpenCall, *, outside: bool) -> None:
-    name = call.block.name
-    if not ledger.state.tainted:
-        ledger.state.tainted = brings_in(ledger.provided.tools.get(name), call.facts, name, outside=outside)
 
 
 def _unsettled(ledger: Ledger, entry: e.CallUnsettled) -> None:
@@ -309,19 +305,15 @@ def close(
 def apply_server_question(ledger: Ledger, entry: InputEntry) -> None:
     match entry:
         case InputAsked():
-            _asked(ledger, entry)
+            count(ledger, entry.sampled)
+            call = ledger.current.calls[entry.call_id]
+            call.asked, call.state, call.reason = entry.asked, ToolCallState.SUBMITTED, in_words(entry.asked)
+            begin_to_wait(ledger, call, entry.at)
+            notification_state.begin_notices(ledger, [call], entry.seq)
         case InputAnswered():
             _answer_question(ledger, entry)
         case _ as never:
             assert_never(never)
-
-
-def _asked(ledger: Ledger, entry: InputAsked) -> None:
-    count(ledger, entry.sampled)
-    call = ledger.current.calls[entry.call_id]
-    call.asked, call.state, call.reason = entry.asked, ToolCallState.SUBMITTED, in_words(entry.asked)
-    begin_to_wait(ledger, call, entry.at)
-    notification_state.begin_notices(ledger, [call], entry.seq)
 
 
 def _answer_question(ledger: Ledger, entry: InputAnswered) -> None:
@@ -340,29 +332,21 @@ def apply_deadline(ledger: Ledger, entry: e.DeadlineReached) -> None:
     notification_state.due(ledger, entry)
     for due in entry.due:
         call = ledger.current.calls[due.call_id]
-        _mark(call, due, entry.at)
+        # A later stage stands for the earlier ones: they are not made up for.
+        match due.stage:
+            case "remind":
+                call.reminded_at = entry.at
+            case "escalate":
+                call.escalated_at = entry.at
+                call.reminded_at = call.reminded_at or entry.at
+            case "expire":
+                call.expired_at = entry.at
         if due.closes:
-            _close(ledger, call, due, entry)
-
-
-def _mark(call: OpenCall, due: e.Due, at: int) -> None:
-    """A later stage stands for the earlier ones: they are not made up for."""
-    match due.stage:
-        case "remind":
-            call.reminded_at = at
-        case "escalate":
-            call.escalated_at = at
-            call.reminded_at = call.reminded_at or at
-        case "expire":
-            call.expired_at = at
-
-
-def _close(ledger: Ledger, call: OpenCall, due: e.Due, entry: e.DeadlineReached) -> None:
-    ledger.calls.expired[due.call_id] = entry.at
-    while len(ledger.calls.expired) > KEPT_REQUESTS:
-        del ledger.calls.expired[next(iter(ledger.calls.expired))]
-    ledger.current.rejected |= due.waits_for == "person"
-    close(ledger, call, expired(call.block, due), entry)
+            ledger.calls.expired[due.call_id] = entry.at
+            while len(ledger.calls.expired) > KEPT_REQUESTS:
+                del ledger.calls.expired[next(iter(ledger.calls.expired))]
+            ledger.current.rejected |= due.waits_for == "person"
+            close(ledger, call, expired(call.block, due), entry)
 
 
 def apply_session_tool(ledger: Ledger, entry: InsideEntry) -> None:
@@ -370,20 +354,16 @@ def apply_session_tool(ledger: Ledger, entry: InsideEntry) -> None:
         case CallAnswered():
             _answer_call(ledger, entry)
         case Reminded():
-            _reminded(ledger, entry)
+            if ledger.compaction.changed_at == ledger.messages_total:
+                # These words alone are no reason to compress once more.
+                ledger.compaction.changed_at += len(entry.messages)
+            ledger.context.reminders = ()
+            reminder_state.note_warned(ledger)
+            if ledger.reply is not None:
+                ledger.reply.to_go_on = ""
+            ledger.append(stamped(entry.messages, entry))
         case _ as never:
             assert_never(never)
-
-
-def _reminded(ledger: Ledger, entry: Reminded) -> None:
-    if ledger.compaction.changed_at == ledger.messages_total:
-        # These words alone are no reason to compress once more.
-        ledger.compaction.changed_at += len(entry.messages)
-    ledger.context.reminders = ()
-    reminder_state.note_warned(ledger)
-    if ledger.reply is not None:
-        ledger.reply.to_go_on = ""
-    ledger.append(stamped(entry.messages, entry))
 
 
 def _answer_call(ledger: Ledger, entry: CallAnswered) -> None:

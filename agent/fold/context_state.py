@@ -75,7 +75,12 @@ def apply_context(ledger: Ledger, entry: e.ContextEntry) -> None:
         case e.ContextCompressed():
             _compressed(ledger, entry)
         case e.NotCompressed():
-            _compression_failed(ledger, entry)
+            ledger.compaction.failed_at = tokens(ledger)
+            ledger.compaction.error = entry.error
+            if ledger.reply is not None and ledger.reply.overflow == "refused":
+                # Asked again with the same context, the model would refuse it again; another model may take it.
+                ledger.reply.failed_models.append(ledger.spec.model)
+            _tried(ledger, entry.usage)
         case _ as never:
             assert_never(never)
 
@@ -134,15 +139,6 @@ def _compressed(ledger: Ledger, entry: e.ContextCompressed) -> None:
     ledger.compaction.changed_at, ledger.compaction.failed_at = ledger.messages_total, 0
     ledger.compaction.error = None
     note_adjusted(ledger, entry)
-    _tried(ledger, entry.usage)
-
-
-def _compression_failed(ledger: Ledger, entry: e.NotCompressed) -> None:
-    ledger.compaction.failed_at = tokens(ledger)
-    ledger.compaction.error = entry.error
-    if ledger.reply is not None and ledger.reply.overflow == "refused":
-        # Asked again with the same context, the model would refuse it again; another model may take it.
-        ledger.reply.failed_models.append(ledger.spec.model)
     _tried(ledger, entry.usage)
 
 
@@ -339,7 +335,10 @@ def rewritten(context: Sequence[Msg], outs: Iterable[LeftOut], *, before: int = 
 def without(message: Msg, outs: Sequence[LeftOut]) -> Msg:
     """The message with words, or nothing, in those places."""
     whole = {out.block: out for out in outs if out.part is None}
-    parts = {place: [out for out in outs if out.block == place and out.part is not None] for place in range(_end(outs))}
+    parts = {
+        place: [out for out in outs if out.block == place and out.part is not None]
+        for place in range(max((out.block for out in outs), default=-1) + 1)
+    }
     content: list[ContentBlock] = []
     for place, block in enumerate(message.content):
         if place in whole:
@@ -378,10 +377,6 @@ def words_for(block: DataBlock, why: str) -> str:
     what = kind if kind in ("image", "audio", "video") else "attachment"
     name = f" {block.name[:200]!r}" if block.name else ""
     return f"[{what}{name} ({block.source.media_type[:100]}) left out: {why}]"
-
-
-def _end(outs: Sequence[LeftOut]) -> int:
-    return max((out.block for out in outs), default=-1) + 1
 
 
 def _instead(block: ContentBlock, out: LeftOut) -> list[ContentBlock]:

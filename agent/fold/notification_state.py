@@ -148,15 +148,11 @@ def begin_doubt(ledger: Ledger, call: OpenCall, result: ToolResultBlock, at: int
     if not due:
         ledger.keep_unmarked(result.id, "")
     while len(ledger.doubts) > KEPT_DOUBTS:
-        least = _least_needed(ledger)
+        # The oldest that is settled, or the oldest of all.
+        settled = (call_id for call_id, doubt in ledger.doubts.items() if not doubt.open)
+        least = next(settled, next(iter(ledger.doubts)))
         ledger.keep_unmarked(least, "")
         del ledger.doubts[least]
-
-
-def _least_needed(ledger: Ledger) -> str:
-    """The oldest that is settled, or the oldest of all."""
-    settled = (call_id for call_id, doubt in ledger.doubts.items() if not doubt.open)
-    return next(settled, next(iter(ledger.doubts)))
 
 
 def apply_doubt(ledger: Ledger, entry: e.DoubtEntry) -> None:

@@ -232,7 +232,12 @@ def _doubt_findings(ledger: Ledger, before: frozenset[str | tuple[str, str]]) ->
 
 
 def apply(ledger: Ledger, entry: e.Prepared) -> None:
-    _take_tools(ledger, entry)
+    ledger.provided.outdated = ()
+    ledger.provided.spec_digest, ledger.provided.fixed_tokens = entry.spec_digest, entry.fixed_tokens
+    if entry.system_prompt is not None:
+        ledger.provided.system_prompt, ledger.provided.prompt_digest = entry.system_prompt, entry.prompt_digest
+    if entry.tools is not None:
+        ledger.provided.tools = {tool.name: tool for tool in entry.tools}
     if ledger.current.prepared:  # in the midst of the reply, for the tools alone
         _take_hints(ledger, entry, anew=True)
         return
@@ -257,15 +262,6 @@ def _take_hints(ledger: Ledger, entry: e.Prepared, *, anew: bool = False) -> Non
     ledger.append(stamped(hints, entry))
     if not ledger.state.tainted:
         ledger.state.tainted = brought_by(entry.hints)
-
-
-def _take_tools(ledger: Ledger, entry: e.Prepared) -> None:
-    ledger.provided.outdated = ()
-    ledger.provided.spec_digest, ledger.provided.fixed_tokens = entry.spec_digest, entry.fixed_tokens
-    if entry.system_prompt is not None:
-        ledger.provided.system_prompt, ledger.provided.prompt_digest = entry.system_prompt, entry.prompt_digest
-    if entry.tools is not None:
-        ledger.provided.tools = {tool.name: tool for tool in entry.tools}
 
 
 def changed(known: TasksContext, entry: CallAnswered) -> TasksContext:

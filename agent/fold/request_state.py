@@ -36,7 +36,9 @@ def apply_pause(ledger: Ledger, entry: e.PauseEntry) -> None:
     match entry:
         case e.PauseBegun():
             before = ledger.pause
-            ledger.pause = before.model_copy(update={"step": ""}) if before else _new(entry)
+            ledger.pause = (
+                before.model_copy(update={"step": ""}) if before else Pause(at=entry.at, by=entry.by, why=entry.why)
+            )
         case e.PauseEnded():
             ledger.pause = None
         case e.StepAsked():
@@ -53,10 +55,6 @@ def end_of_step(ledger: Ledger, entry: e.AnyEntry) -> None:
         _set_step(ledger, "")
 
 
-def _new(entry: e.PauseBegun) -> Pause:
-    return Pause(at=entry.at, by=entry.by, why=entry.why)
-
-
 def _set_step(ledger: Ledger, step: str) -> None:
     if ledger.pause is not None:
         ledger.pause = ledger.pause.model_copy(update={"step": step})
@@ -67,7 +65,10 @@ def apply_hub(ledger: Ledger, entry: e.HubEntry) -> None:
         case e.HubHeard():
             _heard(ledger, entry)
         case e.HubTold():
-            _told(ledger, entry)
+            known = ledger.hubs.get(entry.hub)
+            if known is not None:
+                owed = () if entry.error else tuple(one for one in known.owed if one != entry.reply_id)
+                _change(ledger, entry.hub, owed=owed, left=known.left or bool(entry.error))
         case _ as never:
             assert_never(never)
 
@@ -104,13 +105,6 @@ def _heard(ledger: Ledger, entry: e.HubHeard) -> None:
     _keep_membership(ledger, entry.hub, now)
 
 
-def _told(ledger: Ledger, entry: e.HubTold) -> None:
-    known = ledger.hubs.get(entry.hub)
-    if known is not None:
-        owed = () if entry.error else tuple(one for one in known.owed if one != entry.reply_id)
-        _change(ledger, entry.hub, owed=owed, left=known.left or bool(entry.error))
-
-
 def _change(ledger: Ledger, hub: str, **fields: Any) -> None:
     _keep_membership(ledger, hub, ledger.hubs[hub].model_copy(update=fields))
 
@@ -141,7 +135,23 @@ def apply_request(ledger: Ledger, entry: RequestEntry) -> None:
         case e.RequestAccepted():
             _accept(ledger, entry)
         case e.RequestDropped():
-            _drop(ledger, entry)
+            ledger.requests.queue = [request for request in ledger.requests.queue if request.reply_id != entry.reply_id]
+            ledger.requests.steering = [
+                request for request in ledger.requests.steering if request.reply_id != entry.reply_id
+            ]
+            here = ledger.messages_total
+            ended = Finished(
+                entry.reply_id,
+                entry.request_id,
+                FinishedReason.INTERRUPTED,
+                entry.at,
+                None,
+                Usage(),
+                here,
+                here,
+                entry.at,
+            )
+            _keep_finished(ledger, ended)
         case e.Joined():
             _join(ledger, entry)
         case e.ReplyStarted():
@@ -175,16 +185,6 @@ def _put_in_front(ledger: Ledger, requests: list[e.RequestAccepted]) -> None:
     """Before all that can wait, behind what was in a hurry earlier."""
     urgent = sum(1 for _ in takewhile(lambda request: request.when != "queue", ledger.requests.queue))
     ledger.requests.queue[urgent:urgent] = requests
-
-
-def _drop(ledger: Ledger, entry: e.RequestDropped) -> None:
-    ledger.requests.queue = [request for request in ledger.requests.queue if request.reply_id != entry.reply_id]
-    ledger.requests.steering = [request for request in ledger.requests.steering if request.reply_id != entry.reply_id]
-    here = ledger.messages_total
-    ended = Finished(
-        entry.reply_id, entry.request_id, FinishedReason.INTERRUPTED, entry.at, None, Usage(), here, here, entry.at
-    )
-    _keep_finished(ledger, ended)
 
 
 def _join(ledger: Ledger, entry: e.Joined) -> None:

@@ -18,7 +18,15 @@ def apply_subagent(ledger: Ledger, entry: e.ChildEntry) -> None:
         case e.ChildStarted():
             _started(ledger, entry)
         case e.ChildrenTold():
-            _told(ledger, entry)
+            marks = {"interrupt": {"stopped": True}, "pause": {"paused": True}, "resume": {"paused": False}}
+            for call_id in entry.call_ids:
+                match entry.letter:
+                    case "budget":
+                        _raises_told(ledger, call_id, entry.through)
+                    case "observe":
+                        _words_told(ledger, call_id, entry.through)
+                    case _:
+                        _change(ledger, call_id, **marks[entry.letter])
         case e.ChildEnded():
             _ended(ledger, entry)
         case e.ParentTold():
@@ -27,18 +35,6 @@ def apply_subagent(ledger: Ledger, entry: e.ChildEntry) -> None:
             report_anew(ledger)
         case _ as never:
             assert_never(never)
-
-
-def _told(ledger: Ledger, entry: e.ChildrenTold) -> None:
-    marks = {"interrupt": {"stopped": True}, "pause": {"paused": True}, "resume": {"paused": False}}
-    for call_id in entry.call_ids:
-        match entry.letter:
-            case "budget":
-                _raises_told(ledger, call_id, entry.through)
-            case "observe":
-                _words_told(ledger, call_id, entry.through)
-            case _:
-                _change(ledger, call_id, **marks[entry.letter])
 
 
 def raise_later(ledger: Ledger, entry: e.BudgetAllotted) -> None:

@@ -233,7 +233,8 @@ def refuse_alone(record: Record, body: object) -> None:
         return
     match body:
         case Configure():
-            _check_mode(body.mode, tools)
+            if body.mode is PermissionMode.BYPASS or (body.mode is PermissionMode.ACCEPT_EDITS and tools & _EDITING):
+                raise Unusable(f"mode: {body.mode.value!r} can't be set here: {_sentence(min(tools))}")
             _check_added(body.rules, tools)
         case ChangeRules():
             _check_added(body.add, tools)
@@ -248,11 +249,6 @@ def refuse_alone(record: Record, body: object) -> None:
 
 def _taking_several(context: PermissionContext) -> frozenset[str]:
     return frozenset(name for name in context.tools if context.approvers(name) > 1)
-
-
-def _check_mode(mode: PermissionMode | None, tools: frozenset[str]) -> None:
-    if mode is PermissionMode.BYPASS or (mode is PermissionMode.ACCEPT_EDITS and tools & _EDITING):
-        raise Unusable(f"mode: {mode.value!r} can't be set here: {_sentence(min(tools))}")
 
 
 def _check_added(rules: tuple[PermissionRule, ...], tools: frozenset[str]) -> None:

@@ -103,7 +103,9 @@ def stop(record: Record, body: StopBackground) -> Received:
     """The answer names all that is to stop, or was to; `already`: those of which that was known."""
     working = _at_work(record)
     wanted = {body.call_id: _named(record, body.call_id)} if body.call_id else working
-    new = tuple(call_id for call_id, one in wanted.items() if not _is_to_stop(one))
+    new = tuple(
+        call_id for call_id, one in wanted.items() if not (one.unwanted or (isinstance(one, Child) and one.stopped))
+    )
     answer = {"call_ids": list(wanted), "already": [call_id for call_id in wanted if call_id not in new]}
     return Received((e.StopAsked(call_ids=new, by=body.by),) if new else (), answer)
 
@@ -139,10 +141,6 @@ def _named(record: Record, call_id: str) -> BackgroundCommand | Child:
         how = command.fate if command is not None else child.outcome if child is not None else ""
         raise Unusable(f"call_id: {call_id!r} is over ({how}) and works no more in the background; {there}")
     raise Unusable(f"call_id: nothing in the background has the id {call_id[:100]!r}; {there}")
-
-
-def _is_to_stop(one: BackgroundCommand | Child) -> bool:
-    return one.unwanted or (isinstance(one, Child) and one.stopped)
 
 
 def _what(one: BackgroundCommand | Child) -> str:

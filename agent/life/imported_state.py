@@ -49,7 +49,14 @@ def read_whole(text: str | bytes, waiting: Collection[str] = ()) -> ReadState:
     data = _document(text)
     # What Java does not write is refused there by name.
     read = ReadState(from_java(data), ()) if is_java(data) else _ours(data)
-    _check(read.state, waiting)
+    if len(read.state.context) > MAX_MESSAGES:
+        raise ImportProblem(
+            [("context", f"has {len(read.state.context):,} messages; at most {MAX_MESSAGES:,} are taken")]
+        )
+    stays = bool(waiting) and not problem(read.state.context, waiting)
+    _close(read.state, waiting if stays else ())
+    if wrong := problem(read.state.context, waiting if stays else ()):
+        raise ImportProblem([("context", wrong)])
     return read
 
 
@@ -68,7 +75,12 @@ def _document(text: str | bytes) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise ImportProblem([("", "must be a JSON object")])
     document = cast(dict[str, Any], data)
-    _check_values(document)
+    # No text that has no UTF-8, for it could never be sent on, and no endless nesting.
+    level: list[tuple[Way, object]] = [((), document)]
+    for _ in range(MAX_DEPTH):
+        level = [part for way, value in level for part in _parts(way, value)]
+    if level:
+        raise ImportProblem([(_path(level[0][0]), f"nests deeper than {MAX_DEPTH} levels")])
     return document
 
 
@@ -83,15 +95,6 @@ def _no_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
         twin = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"an object has the field {twin[:50]!r} twice")
     return fields
-
-
-def _check_values(data: object) -> None:
-    """No text that has no UTF-8, for it could never be sent on, and no endless nesting."""
-    level: list[tuple[Way, object]] = [((), data)]
-    for _ in range(MAX_DEPTH):
-        level = [part for way, value in level for part in _parts(way, value)]
-    if level:
-        raise ImportProblem([(_path(level[0][0]), f"nests deeper than {MAX_DEPTH} levels")])
 
 
 def _parts(way: Way, value: object) -> list[tuple[Way, object]]:
@@ -146,15 +149,6 @@ def _ours(data: dict[str, Any]) -> ReadState:
         return ReadState(state, tuple(f"{at}{path}" for path in unknown(given, state)))
     except ValidationError as error:
         raise ImportProblem([(f"{at}{path}".rstrip("."), what) for path, what in problems_of(error, given)]) from error
-
-
-def _check(state: AgentState, waiting: Collection[str]) -> None:
-    if len(state.context) > MAX_MESSAGES:
-        raise ImportProblem([("context", f"has {len(state.context):,} messages; at most {MAX_MESSAGES:,} are taken")])
-    stays = bool(waiting) and not problem(state.context, waiting)
-    _close(state, waiting if stays else ())
-    if wrong := problem(state.context, waiting if stays else ()):
-        raise ImportProblem([("context", wrong)])
 
 
 def _close(state: AgentState, waiting: Collection[str]) -> None:

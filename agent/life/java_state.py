@@ -211,7 +211,9 @@ def from_java(data: dict[str, Any]) -> AgentState:
     findings = ImportProblems()
     for name in sorted(set(data) - FIELDS):
         findings.add(name, "is no field of a state that AgentScope Java 2.0 writes")
-    context = _context(data.get("context"), findings)
+    items = findings.items(data.get("context"), "context")
+    read = [message(item, f"context[{index}]", findings) for index, item in enumerate(items)]
+    context = [part for part in read if part is not None]
     state = {
         "session_id": findings.text(data.get("session_id"), "session_id"),
         "user_id": findings.text(data.get("user_id"), "user_id", "") or None,
@@ -232,12 +234,6 @@ def from_java(data: dict[str, Any]) -> AgentState:
             findings.add(path, what)
         findings.raise_any()
         raise
-
-
-def _context(written: object, findings: ImportProblems) -> list[dict[str, Any]]:
-    items = findings.items(written, "context")
-    read = [message(item, f"context[{index}]", findings) for index, item in enumerate(items)]
-    return [part for part in read if part is not None]
 
 
 def _permissions(written: object, findings: ImportProblems) -> dict[str, Any]:

@@ -188,21 +188,23 @@ _WRAPPER = _of_words(_WRAPS)
 def need_rules(commands: Sequence[SubCommand], *, reads_are_open: bool) -> list[tuple[str, ...]]:
     """The words of those parts that allow rules have to cover before the line may pass by rules; one at least."""
     listed = {command.words for command in commands}
+    # Whether it only runs another part, which is looked at of itself.
     needing = [
         command.words
         for command in commands
-        if not (command.read_only and reads_are_open and (_is_plain(command.words) or _wraps(command.words, listed)))
+        if not (
+            command.read_only
+            and reads_are_open
+            and (
+                _PLAIN.fullmatch("\0".join(command.words)) is not None
+                or any(
+                    command.words[at:] in listed and _WRAPPER.fullmatch("\0".join(command.words[:at]))
+                    for at in range(1, len(command.words))
+                )
+            )
+        )
     ]
     return needing or [command.words for command in commands]
-
-
-def _is_plain(words: tuple[str, ...]) -> bool:
-    return _PLAIN.fullmatch("\0".join(words)) is not None
-
-
-def _wraps(words: tuple[str, ...], listed: set[tuple[str, ...]]) -> bool:
-    """Whether it only runs another part, which is looked at of itself."""
-    return any(words[at:] in listed and _WRAPPER.fullmatch("\0".join(words[:at])) for at in range(1, len(words)))
 
 
 _HOMES = (("root",), ("home", "?*"), ("Users", "?*"))

@@ -113,15 +113,15 @@ def _for_commands(facts: CallFacts) -> list[str]:
 
 def _for_command(words: tuple[str, ...]) -> str:
     program = next((word for word in words if "=" not in word), words[0]).rsplit("/", 1)[-1]
-    if program in _RUN_ANYTHING or program.startswith("python") or _runs_a_script_of_another(words):
+    if (
+        program in _RUN_ANYTHING
+        or program.startswith("python")
+        or words[:2] in (("uv", "run"), ("poetry", "run"), ("npm", "exec"), ("bundle", "exec"), ("docker", "run"))
+    ):
         return ""
     # Never a prefix: `git fetch --upload-pack=…` or `make test --eval=…` would run anything under it.
     exact = written(words)
     return exact if len(exact) <= MAX_COMMAND_CHARACTERS else ""
-
-
-def _runs_a_script_of_another(words: tuple[str, ...]) -> bool:
-    return words[:2] in (("uv", "run"), ("poetry", "run"), ("npm", "exec"), ("bundle", "exec"), ("docker", "run"))
 
 
 def _for_path(fact: PathFact, workspace_root: str) -> str:
@@ -360,7 +360,7 @@ def changed(
     taken = {id_of(rule): rule for rule in left}
     for rule in new:
         other = taken.setdefault(id_of(rule), rule)
-        if rule.id and not _says_the_same(other, rule):
+        if rule.id and not (_name_and_meaning(other)[1] == _name_and_meaning(rule)[1]):
             raise BadRule(f"id: {rule.id[:100]!r} is another rule's; take another id, or leave it out")
     return added(left, new, at_ms)
 
@@ -391,10 +391,6 @@ def check_room(present: tuple[PermissionRule, ...], new: tuple[PermissionRule, .
         raise BadRule(f"there would be more than {MAX_RULES} rules; revoke some that are not needed any more")
     if sum(len(rule.model_dump_json().encode()) for rule in after) > MAX_BYTES:
         raise BadRule(f"the rules would have more than {MAX_BYTES // 1000} kB; revoke some, or say less in `reason`")
-
-
-def _says_the_same(one: PermissionRule, other: PermissionRule) -> bool:
-    return _name_and_meaning(one)[1] == _name_and_meaning(other)[1]
 
 
 def _name_and_meaning(rule: PermissionRule) -> tuple[str, str]:

@@ -99,12 +99,13 @@ def _deceives(char: str, before: str) -> bool:
     if kind in ("Mn", "Me"):
         # On an ASCII character it makes the twin of a letter that exists by itself; a second one may cover the first.
         return before.isascii() or unicodedata.category(before) in ("Mn", "Me") or "\u0334" <= char <= "\u0338"
-    return _is_invisible(char) or unicodedata.normalize("NFKC", char).isascii() or "\u0250" <= char <= "\u02af"
-
-
-def _is_invisible(char: str) -> bool:
-    """Letters and marks that are drawn as nothing."""
-    return char in "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u2800" or "\ufe00" <= char <= "\ufe0f"
+    # Letters and marks that are drawn as nothing.
+    return (
+        char in "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u2800"
+        or "\ufe00" <= char <= "\ufe0f"
+        or unicodedata.normalize("NFKC", char).isascii()
+        or "\u0250" <= char <= "\u02af"
+    )
 
 
 def _doubtful_letters(text: str) -> set[int]:
@@ -113,14 +114,14 @@ def _doubtful_letters(text: str) -> set[int]:
     for word in _WORD.finditer(text):
         letters = [(word.start() + at, char) for at, char in enumerate(word[0]) if not char.isascii()]
         if _ASCII_LETTER.search(word[0]):
-            found |= {at for at, char in letters if char in _LIKE_ASCII_LETTERS or _beside_latin(char)}
+            found |= {
+                at
+                for at, char in letters
+                if char in _LIKE_ASCII_LETTERS or unicodedata.name(char, "").startswith(_SCRIPTS_BESIDE_LATIN)
+            }
         elif letters and all(char in _LIKE_ASCII_LETTERS for _, char in letters):
             found |= {at for at, _ in letters}
     return found
-
-
-def _beside_latin(char: str) -> bool:
-    return unicodedata.name(char, "").startswith(_SCRIPTS_BESIDE_LATIN)
 
 
 def tag_of(words: str) -> re.Pattern[str]:

@@ -273,14 +273,10 @@ def standing_text(known: TasksContext) -> str:
     """How things stand, and what to do."""
     if known.current_plan is None:
         return f"{NO_PLAN} {_BEGIN}"
-    head = _plan(known.current_plan, known.tasks)
+    done, total, _ = progress(known.tasks)
+    lines = [f"{at}. {MARKS[task.state]} {one_line(task.subject)}" for at, task in enumerate(known.tasks)]
+    head = "\n".join((f"{THE_PLAN} ({done} of {total} subtasks done):", *_head(known.current_plan), *lines))
     return "\n".join((head, _next(known.tasks), _ALWAYS))
-
-
-def _plan(plan: NotebookPlan, tasks: tuple[Task, ...]) -> str:
-    done, total, _ = progress(tasks)
-    lines = [f"{at}. {MARKS[task.state]} {one_line(task.subject)}" for at, task in enumerate(tasks)]
-    return "\n".join((f"{THE_PLAN} ({done} of {total} subtasks done):", *_head(plan), *lines))
 
 
 def _head(plan: NotebookPlan) -> list[str]:

@@ -133,7 +133,8 @@ def custom(entry: e.AnyEntry) -> AgentEvent | None:  # noqa: C901, PLR0911, PLR0
         case e.Restored() if entry.source != "nothing":
             return AgentEvent(type="CUSTOM", name="restored", value={"note": entry.note, "hold": entry.hold})
         case e.Joined():
-            return _of_joined(entry)
+            ids = {"request_ids": list(entry.request_ids), "reply_ids": list(entry.reply_ids)}
+            return AgentEvent(type="CUSTOM", name="joined", value=ids)
         case e.PauseBegun() | e.PauseEnded() | e.StepAsked() | e.StepBegun():
             return _of_pause(entry)
         case e.SleepBegun() | e.WakeUpCame():
@@ -255,11 +256,6 @@ def _of_budget(entry: e.BudgetExhausted | e.BudgetChanged) -> AgentEvent:
     else:
         value = {"more": dict(entry.more.given()), "end": entry.end, "by": entry.by}
     return AgentEvent(type="CUSTOM", name=entry.kind, value=value)
-
-
-def _of_joined(entry: e.Joined) -> AgentEvent:
-    ids = {"request_ids": list(entry.request_ids), "reply_ids": list(entry.reply_ids)}
-    return AgentEvent(type="CUSTOM", name="joined", value=ids)
 
 
 def away_words(away: e.Away) -> dict[str, Any]:

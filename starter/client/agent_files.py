@@ -165,7 +165,13 @@ def _table(path: Path, text_of: Callable[[Path], str]) -> dict[str, Any]:
         raise BadAgent(f"there is no agent file {str(path)!r}") from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadAgent(f"{path}: {error}") from error
-    _check_keys(path, table)
+    known = {field.alias or name for name, field in AgentSpec.model_fields.items()} | {
+        "system_prompt_file",
+        *Sections.model_fields,
+    }
+    for key in table:
+        if key not in known:
+            raise BadAgent(f"{path}: there is no key {key!r}; {did_you_mean(key, known, 'known keys')}")
     return table
 
 
@@ -187,16 +193,6 @@ def checked(spec: AgentSpec) -> AgentSpec:
     except ValidationError as error:
         raise BadAgent(f"agent {spec.name!r}: {what_is_wrong(error)}") from error
     return spec
-
-
-def _check_keys(path: Path, table: dict[str, Any]) -> None:
-    known = {field.alias or name for name, field in AgentSpec.model_fields.items()} | {
-        "system_prompt_file",
-        *Sections.model_fields,
-    }
-    for key in table:
-        if key not in known:
-            raise BadAgent(f"{path}: there is no key {key!r}; {did_you_mean(key, known, 'known keys')}")
 
 
 def _with_agents(

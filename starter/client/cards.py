@@ -137,7 +137,9 @@ def _card(row: WorkflowExecution, memo: Mapping[str, str | None]) -> SessionCard
         session_id=memo.get("session") or attributes.get(SESSION) or row.id,
         user_id=memo.get("user") if "user" in memo else attributes.get(USER),
         agent=memo.get("agent") or attributes.get(AGENT) or "",
-        status=CLOSED if _is_over(row) else attributes.get(STATUS) or "unknown",
+        status=CLOSED
+        if (row.status not in (None, WorkflowExecutionStatus.RUNNING))
+        else attributes.get(STATUS) or "unknown",
         waiting_since=since.isoformat() if since else "",
         started_at=row.start_time.isoformat(),
         workflow_id=row.id,
@@ -150,10 +152,6 @@ def _card(row: WorkflowExecution, memo: Mapping[str, str | None]) -> SessionCard
         tokens=attributes.get(TOKENS) or 0,
         dollars=attributes.get(COST) or 0.0,
     )
-
-
-def _is_over(row: WorkflowExecution) -> bool:
-    return row.status not in (None, WorkflowExecutionStatus.RUNNING)
 
 
 async def texts_of_memo(row: WorkflowExecution) -> dict[str, str | None] | None:

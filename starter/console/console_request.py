@@ -118,7 +118,11 @@ async def read_form(request: Request) -> Filled:
         raise Problem("media-type", f"Content-Type: {kind!r} is not read here; send a form")
     body = await read_body(request)
     try:
-        pairs, files = await _parts(request.headers, body) if kind == MULTIPART else (_pairs(body), ())
+        pairs, files = (
+            await _parts(request.headers, body)
+            if kind == MULTIPART
+            else (parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict"), ())
+        )
         # A charset of the sender's own may make of it what nothing could store.
         "".join((*chain(*pairs), *(file.name for file in files))).encode()
     except (ValueError, KeyError, MultiPartException) as error:
@@ -126,10 +130,6 @@ async def read_form(request: Request) -> Filled:
     if len({name for name, _ in pairs}) < len(pairs):
         raise Problem("malformed", "body: a field is there more than once; send it once")
     return Filled({name: value.replace("\r\n", "\n") for name, value in pairs}, tuple(files))
-
-
-def _pairs(body: bytes) -> list[tuple[str, str]]:
-    return parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict")
 
 
 async def _parts(headers: Headers, body: bytes) -> tuple[list[tuple[str, str]], list[SentFile]]:

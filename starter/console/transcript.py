@@ -350,7 +350,11 @@ def _block(
         case ThinkingBlock():
             yield SaidBlock("thinking", text=fitted(block.thinking))
         case HintBlock():
-            parts = (block.hint,) if isinstance(block.hint, str) else _texts(block.hint)
+            parts = (
+                (block.hint,)
+                if isinstance(block.hint, str)
+                else tuple(part.text for part in block.hint if isinstance(part, TextBlock))
+            )
             yield SaidBlock("hint", text=fitted("\n".join(parts)))
         case DataBlock():
             yield SaidBlock("data", text=one_line(f"{block.source.media_type} {block.name or ''}"))
@@ -360,10 +364,6 @@ def _block(
             yield _call(block.id, block.name, "", block)
         case ToolResultBlock():
             return
-
-
-def _texts(parts: Sequence[TextBlock | DataBlock]) -> tuple[str, ...]:
-    return tuple(part.text for part in parts if isinstance(part, TextBlock))
 
 
 def _call(call_id: str, tool: str, arguments: str, result: ToolResultBlock | None) -> SaidBlock:

@@ -27,19 +27,15 @@ async def show(narrator: Narrator, *, keep: bool) -> int:
             for complaint in wrong:
                 complain(complaint)
             if keep:
-                await _stay(narrator, stage)
+                stop = asyncio.Event()
+                for number in (signal.SIGINT, signal.SIGTERM):
+                    asyncio.get_running_loop().add_signal_handler(number, stop.set)
+                narrator.step(f"The Web UI is at {stage.server.ui_url}; Ctrl-C stops it.")
+                await stop.wait()
             else:
                 narrator.step("Server and worker are stopped now. To look around in Temporal's Web UI:")
                 narrator.remark(AGAIN)
     return 1 if wrong else 0
-
-
-async def _stay(narrator: Narrator, stage: Stage) -> None:
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    narrator.step(f"The Web UI is at {stage.server.ui_url}; Ctrl-C stops it.")
-    await stop.wait()
 
 
 def complain(sentence: str) -> None:

@@ -153,7 +153,11 @@ class DevServer:
         if self.ui_port:
             self._web_ui = WebUi(self.hidden_ui)
             await self._web_ui.start(HOST, self.ui_port)
-        self._process = await start_in_own_group(self._command(), self.log, _environment())
+        # What a program needs to run at all, and no key: commands of an agent can read what is in there. TEMPORAL_*
+        # would be read as flags, too, and names the server that clients should use.
+        self._process = await start_in_own_group(
+            self._command(), self.log, {name: os.environ[name] for name in _HANDED_ON if name in os.environ}
+        )
         try:
             async with asyncio.timeout(self.settings.start_seconds):
                 await self._answers(self._process)
@@ -268,12 +272,6 @@ async def _serves(address: str, search_attributes: Mapping[str, str]) -> bool:
 
 
 _HANDED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME", "XDG_RUNTIME_DIR", "GOGC")
-
-
-def _environment() -> dict[str, str]:
-    """What a program needs to run at all, and no key: commands of an agent can read what is in there. TEMPORAL_* would
-    be read as flags, too, and names the server that clients should use."""
-    return {name: os.environ[name] for name in _HANDED_ON if name in os.environ}
 
 
 def _hidden_address() -> str:

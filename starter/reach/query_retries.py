@@ -132,7 +132,9 @@ async def send_again(
             if await too_long(STUCK_SECONDS if stuck else TRIES_SECONDS):
                 raise
         except WorkflowUpdateFailedError as error:
-            if not _overlooked(error) or await too_long(TRIES_SECONDS):
+            if not (isinstance(error.cause, ApplicationError) and error.cause.type == _OVERLOOKED) or await too_long(
+                TRIES_SECONDS
+            ):
                 raise
         except WorkflowUpdateRPCTimeoutOrCancelledError as error:
             # The SDK's one word for a server that was silent for too long, and for a sender that is to stop.
@@ -146,10 +148,6 @@ async def send_again(
 async def _in_vain(pauses: Pauses, is_behind: Callable[[], Awaitable[bool]] | None, seconds: float) -> bool:
     """Whether it was waited for so long, and the session is not one that only waits its turn."""
     return pauses.waited > seconds and not (is_behind is not None and await is_behind())
-
-
-def _overlooked(error: WorkflowUpdateFailedError) -> bool:
-    return isinstance(error.cause, ApplicationError) and error.cause.type == _OVERLOOKED
 
 
 async def insist(

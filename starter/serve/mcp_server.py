@@ -50,7 +50,9 @@ def server_for(served: Served, caller: Caller) -> "Server[dict[str, object]]":
         try:
             return await _called(served, caller, params)
         except Exception as error:  # noqa: BLE001  as by HTTP: a sentence for whoever asked, and the log has the rest
-            return _failed(problem_of(error))
+            return types.CallToolResult(
+                content=[types.TextContent(type="text", text=harmless(problem_of(error).detail))], is_error=True
+            )
 
     return Server("longhaul", version=_version(), instructions=INSTRUCTIONS, on_list_tools=listed, on_call_tool=called)
 
@@ -69,10 +71,6 @@ async def _called(served: Served, caller: Caller, params: types.CallToolRequestP
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=said)], structured_content=answer.model_dump(mode="json")
     )
-
-
-def _failed(problem: Problem) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(type="text", text=harmless(problem.detail))], is_error=True)
 
 
 def _described(tool: OfferedTool) -> types.Tool:

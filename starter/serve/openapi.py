@@ -122,12 +122,11 @@ def _described(operation: Operation, schemas: Schemas, *, guarded: bool) -> Json
         found["description"] = f"Wants a token with the scope {both}.{further}"
     if operation.body is not None:
         content = {"application/json": {"schema": schemas[(operation.body, "validation")]}}
-        found["requestBody"] = {"content": content, "required": _needs_a_body(operation.body)}
+        found["requestBody"] = {
+            "content": content,
+            "required": any(field.is_required() for field in operation.body.model_fields.values()),
+        }
     return found
-
-
-def _needs_a_body(model: type[BaseModel]) -> bool:
-    return any(field.is_required() for field in model.model_fields.values())
 
 
 def _in_path(operation: Operation) -> list[Json]:

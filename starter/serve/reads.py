@@ -189,20 +189,17 @@ async def history(call: Call) -> Steps:
             continue
         seen += 1
         if seen > query.start and (len(found) == query.limit or size > MOST_PAGE_BYTES):
-            return _steps(query, found, event.seq, before[event.seq])
+            # A page that another follows: from the start on, or from an entry on, of whose steps so many are in this
+            # one.
+            events = tuple(found)
+            if query.entry is None:
+                return Steps(start=query.start, next=query.start + len(found), events=events)
+            return Steps(start=query.start, next=before[event.seq], entry=event.seq, events=events)
         before[event.seq] += 1
         if seen > query.start:
             found.append(event)
             size += len(event.model_dump_json())
     return Steps(start=query.start, next=None, events=tuple(found))
-
-
-def _steps(query: StepPaging, found: list[TrajectoryEvent], entry: int, before: int) -> Steps:
-    """A page that another follows: from the start on, or from an entry on, of whose steps so many are in this one."""
-    events = tuple(found)
-    if query.entry is None:
-        return Steps(start=query.start, next=query.start + len(found), events=events)
-    return Steps(start=query.start, next=before, entry=entry, events=events)
 
 
 async def _page(items: AsyncIterator[Told], query: Paging) -> tuple[tuple[Told, ...], int | None]:

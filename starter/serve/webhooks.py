@@ -218,11 +218,20 @@ class WebhookDoor:
         body = await read_body(request, MOST_BYTES)
         delivery = Delivery(name, headers.get(ID, ""), headers.get(TIMESTAMP, ""), headers.get(SIGNATURE, ""), body)
         hook = sender_of(delivery, await self._known())
-        said = _read(body)
+        try:
+            given = from_json(body, allow_inf_nan=False)
+        except ValueError as error:  # UnicodeDecodeError is one
+            raise Problem("malformed", f'body: send JSON, as {{"type": "deployed", "data": …}} ({error})') from None
+        said = WebhookBody.model_validate(given)
         if hook.events and said.type not in hook.events:
             raise Problem("forbidden", f"type: the hook {hook.name!r} may tell of {', '.join(hook.events)}")
         caller = Caller(hook.user, f"webhook {hook.name}", frozenset(("answer",)))
-        told = Notify(event=said.type, payload=_payload(said.data), request_id=_request_id(hook, delivery))
+        # One delivery that is sent again has the same id, and another time and signature.
+        told = Notify(
+            event=said.type,
+            payload=_payload(said.data),
+            request_id=f"webhook {hook.name} {hashlib.sha256(delivery.id.encode()).hexdigest()}",
+        )
         place = {"agent": hook.agent, "session": _session(hook, said)}
         return await notify(Call(self._served, caller, place, Whose(), told, headers))
 
@@ -232,14 +241,6 @@ class WebhookDoor:
         except BadWebhooks as bad:
             log.exception("no webhook is let in")
             raise Problem("unavailable", "the server's webhooks can't be read; its log says why") from bad
-
-
-def _read(body: bytes) -> WebhookBody:
-    try:
-        given = from_json(body, allow_inf_nan=False)
-    except ValueError as error:  # UnicodeDecodeError is one
-        raise Problem("malformed", f'body: send JSON, as {{"type": "deployed", "data": …}} ({error})') from None
-    return WebhookBody.model_validate(given)
 
 
 def _session(hook: SignedHook, said: WebhookBody) -> str:
@@ -255,8 +256,3 @@ def _payload(data: object) -> str:
     if len(text) > MOST_PAYLOAD_CHARS:
         raise Problem("too-large", f"data: it has {len(text)} characters, and {MOST_PAYLOAD_CHARS} are the most")
     return text
-
-
-def _request_id(hook: SignedHook, delivery: Delivery) -> str:
-    """One delivery that is sent again has the same id, and another time and signature."""
-    return f"webhook {hook.name} {hashlib.sha256(delivery.id.encode()).hexdigest()}"

@@ -172,20 +172,16 @@ def _keys_in(setting: str) -> dict[str, bytes]:
         name, _, spelt = pair.partition(":")
         if not re.fullmatch(r"[A-Za-z0-9_.-]{1,40}", name) or not spelt or name in keys:
             raise BadKeysSetting(f"LONGHAUL_MASTER_KEY: key {number} has no name, or another's; {HOW}")
-        keys[name] = _bytes_of(spelt, name)
+        try:
+            key = base64.b64decode(spelt.translate({ord("-"): "+", ord("_"): "/"}), validate=True)
+        except (binascii.Error, ValueError):
+            key = b""
+        if len(key) != KEY_BYTES:
+            raise BadKeysSetting(f"LONGHAUL_MASTER_KEY: {name!r} is not {KEY_BYTES} bytes in base64; {HOW}")
+        keys[name] = key
     if not keys:
         raise BadKeysSetting(f"LONGHAUL_MASTER_KEY: there is no key in it; {HOW}")
     return keys
-
-
-def _bytes_of(spelt: str, name: str) -> bytes:
-    try:
-        key = base64.b64decode(spelt.translate({ord("-"): "+", ord("_"): "/"}), validate=True)
-    except (binascii.Error, ValueError):
-        key = b""
-    if len(key) != KEY_BYTES:
-        raise BadKeysSetting(f"LONGHAUL_MASTER_KEY: {name!r} is not {KEY_BYTES} bytes in base64; {HOW}")
-    return key
 
 
 def _content_of(path: Path) -> str:

@@ -186,7 +186,9 @@ class LocalWorkspace:
         with opened_folder(session) as folder, locked(folder, self._lock_seconds):
             found, newest, size = _written(folder)
             known = [found[line.key] for line in lines if line.key in found]
-            new = b"".join(line.data for line in _without_twins(lines) if line.key not in found)
+            new = b"".join(
+                line.data for line in list({line.key: line for line in lines}.values()) if line.key not in found
+            )
             if not new:
                 return str(session / context_name(known[0] if known else newest))
             part = newest + 1 if size and size + len(new) > self._part_bytes else newest
@@ -238,7 +240,3 @@ def _written(folder: int) -> tuple[dict[str, int], int, int]:
 
 def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
     return takewhile(lambda line: line.endswith(b"\n"), file)
-
-
-def _without_twins(lines: list[Line]) -> list[Line]:
-    return list({line.key: line for line in lines}.values())

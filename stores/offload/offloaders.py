@@ -120,9 +120,19 @@ def open_offloader(
         case "none":
             return None
         case "workspace":
-            return _workspace(data_dir, owner)
+            folder = workdir_of(data_dir.resolve(), owner)
+            if folder.resolve() != folder:
+                raise OffloadSetupError(f"offloader: {str(folder)!r} leads elsewhere by a link; remove the link")
+            return LocalWorkspace(folder)
         case "redis":
-            return _redis(redis_url, owner)
+            from longhaul.stores.offload.redis_offloader import RedisOffloader  # noqa: PLC0415  only who uses Redis loads it
+
+            if not redis_url:
+                raise OffloadSetupError("offloader: 'redis' needs LONGHAUL_REDIS_URL on the workers, and it is not set")
+            try:
+                return RedisOffloader(redis_url, f"longhaul:offload:{owner}")
+            except BadStoreSetting as error:
+                raise OffloadSetupError(f"LONGHAUL_REDIS_URL: {str(error).removeprefix('store: ')}") from None
         case _ if own and setting in own:
             return own[setting](owner)
         case _:
@@ -141,24 +151,6 @@ def load_offloaders(names: str) -> dict[str, OffloaderFor]:
     starts a session. Raises OffloadSetupError.
     """
     return {name: _load(name) for name in names_in(names)}
-
-
-def _workspace(data_dir: Path, owner: str) -> LocalWorkspace:
-    folder = workdir_of(data_dir.resolve(), owner)
-    if folder.resolve() != folder:
-        raise OffloadSetupError(f"offloader: {str(folder)!r} leads elsewhere by a link; remove the link")
-    return LocalWorkspace(folder)
-
-
-def _redis(redis_url: str | None, owner: str) -> Offloader:
-    from longhaul.stores.offload.redis_offloader import RedisOffloader  # noqa: PLC0415  only who uses Redis loads it
-
-    if not redis_url:
-        raise OffloadSetupError("offloader: 'redis' needs LONGHAUL_REDIS_URL on the workers, and it is not set")
-    try:
-        return RedisOffloader(redis_url, f"longhaul:offload:{owner}")
-    except BadStoreSetting as error:
-        raise OffloadSetupError(f"LONGHAUL_REDIS_URL: {str(error).removeprefix('store: ')}") from None
 
 
 def _load(name: str) -> OffloaderFor:

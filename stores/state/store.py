@@ -457,14 +457,16 @@ async def marked(store: StateStore) -> str:
     if mark:
         return mark
     record = SessionRecord.model_validate(
-        {"session_id": MARK, "user_id": NOBODY, "agent_id": NO_AGENT, "state": _nothing(), MARK: new_mark()}
+        {
+            "session_id": MARK,
+            "user_id": NOBODY,
+            "agent_id": NO_AGENT,
+            "state": AgentState(session_id=MARK, user_id=NOBODY),
+            MARK: new_mark(),
+        }
     )
     try:
         await store.replace_session(record, None)  # the first of several workers wins
     except CantReplace:
         await store.upsert_session(record)
     return await mark_of(store)
-
-
-def _nothing() -> AgentState:
-    return AgentState(session_id=MARK, user_id=NOBODY)

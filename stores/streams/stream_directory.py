@@ -402,7 +402,18 @@ class DirectoryStreams:
         oldest = time.time() - KEPT_SECONDS
         with contextlib.suppress(OSError):
             for folder in self._root.iterdir():
-                if not folder.is_dir() or folder.is_symlink() or (written := _written_at(folder)) >= oldest:
+                # Its own time counts too: another writer may just be making it, and it has no file yet.
+                if (
+                    not folder.is_dir()
+                    or folder.is_symlink()
+                    or (
+                        written := max(
+                            path.stat().st_mtime
+                            for path in (folder, *(file_of(folder, number) for number in numbers(folder)))
+                        )
+                    )
+                    >= oldest
+                ):
                     continue
                 if before.get(folder) == written:
                     shutil.rmtree(folder, ignore_errors=True)
@@ -443,8 +454,3 @@ class DirectoryStreams:
 
 def _opened(file: Path | str) -> int:
     return os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-
-
-def _written_at(folder: Path) -> float:
-    """Its own time counts too: another writer may just be making it, and it has no file yet."""
-    return max(path.stat().st_mtime for path in (folder, *(file_of(folder, number) for number in numbers(folder))))

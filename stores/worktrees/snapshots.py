@@ -299,7 +299,9 @@ def take_clone(root: Path, data_dir: Path, session_key: str, call_id: str, *, ag
     OSError."""
     kept = _kept_for(data_dir, session_key)
     with only_one(kept):
-        _clear(kept)
+        # What a worker that was killed had half made or half removed; nobody else works here while we hold the lock.
+        for left in kept.glob(".*"):
+            shutil.rmtree(left)
         newest = _newest_first(kept)
         of_call = digest(session_key)[:_SESSION] + digest(call_id)[:_CALL]
         if again and (known := next((name for name in newest if name.startswith(of_call)), "")):
@@ -368,12 +370,6 @@ def _make_newest(made: Path, others: list[Path]) -> None:
     latest = max((other.stat().st_mtime_ns for other in others), default=0)
     if made.stat().st_mtime_ns <= latest:
         os.utime(made, ns=(latest + 1, latest + 1))
-
-
-def _clear(kept: Path) -> None:
-    """What a worker that was killed had half made or half removed; nobody else works here while we hold the lock."""
-    for left in kept.glob(".*"):
-        shutil.rmtree(left)
 
 
 def _remove(snapshot: Path) -> None:

@@ -42,7 +42,9 @@ def make(root: Path, data_dir: Path, session_key: str, at: str) -> Path:
         if own is None:
             raise GitProblem(f"git made no working tree at {str(path)!r}")
         _fill(git, path, own / "index", known or base, files if files != head else known or head)
-        _sign(own / OF, session_key)
+        # Never through a link: what git keeps of a working tree may have been changed since it was made.
+        with os.fdopen(os.open(own / OF, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as opened:
+            opened.write(session_key.encode("utf-8", "surrogatepass"))
     return path
 
 
@@ -69,12 +71,6 @@ def _fill(git: Git, path: Path, index: Path, base: str, files: str) -> None:
     shutil.copyfile(other, index)
     if base != files:
         git.files("read-tree", "-m", base, index=index, root=path)
-
-
-def _sign(file: Path, session_key: str) -> None:
-    """Never through a link: what git keeps of a working tree may have been changed since it was made."""
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as opened:
-        opened.write(session_key.encode("utf-8", "surrogatepass"))
 
 
 def _clear(git: Git, path: Path) -> None:
@@ -133,7 +129,14 @@ def merge(root: Path, data_dir: Path, branch: str) -> str:
         head = head_of(git)
         if git.ask("merge-base", head, tip, missing_is_empty=True) == tip:
             return ""
-        tree = _merged(git, head, tip)
+        index = git.folder / "none"
+        done = git.run_on_files("merge-tree", "--write-tree", "--name-only", "--no-messages", head, tip, index=index)
+        lines = done.stdout.decode("utf-8", "replace").splitlines()
+        if done.returncode == 1:
+            raise GitProblem(f"both sides changed the same lines of {', '.join(lines[1:21])}; nothing was merged")
+        if done.returncode or not lines:
+            raise GitProblem(f"git merge-tree: {done.stderr.decode('utf-8', 'replace')[:500]}")
+        tree = lines[0]
         title = f"Merge branch '{theirs.branch}'"
         commit = git.files("commit-tree", tree, "-p", head, "-p", tip, "-m", title, index=git.folder / "none")
         # Refuses where a file of the working tree would be lost, and leaves all as it is.
@@ -154,17 +157,6 @@ def _committed(git: Git, theirs: Worktree) -> str:
     commit = git.files("commit-tree", tree, "-p", tip, "-m", f"Work of {theirs.session_key}"[:200], index=index)
     git.ask("update-ref", "-m", "longhaul", reference, commit, tip)
     return commit
-
-
-def _merged(git: Git, head: str, tip: str) -> str:
-    index = git.folder / "none"
-    done = git.run_on_files("merge-tree", "--write-tree", "--name-only", "--no-messages", head, tip, index=index)
-    lines = done.stdout.decode("utf-8", "replace").splitlines()
-    if done.returncode == 1:
-        raise GitProblem(f"both sides changed the same lines of {', '.join(lines[1:21])}; nothing was merged")
-    if done.returncode or not lines:
-        raise GitProblem(f"git merge-tree: {done.stderr.decode('utf-8', 'replace')[:500]}")
-    return lines[0]
 
 
 def discard(root: Path, data_dir: Path, branch: str) -> Worktree:

@@ -164,7 +164,10 @@ def build_payload(request: ModelRequest, notes: list[str], *, official: bool = F
     `official`: Anthropic's own server, not a compatible one."""
     turns = arrange(request.messages)
     messages = _messages(turns, notes)
-    _mark_for_cache(messages)
+    users = [place for place, message in enumerate(messages) if message["role"] == "user"]
+    for place in users[-_MARKED_MESSAGES:]:
+        *before, last = messages[place]["content"]
+        messages[place] = {"role": "user", "content": [*before, {**last, "cache_control": _CACHE_MARK}]}
     payload: dict[str, Any] = {
         "model": request.model,
         "messages": messages,
@@ -173,7 +176,12 @@ def build_payload(request: ModelRequest, notes: list[str], *, official: bool = F
     if request.system.strip():
         payload["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHE_MARK}]
     if request.tools:
-        payload["tools"] = _tools(request)
+        tools: list[dict[str, Any]] = []
+        for tool in request.tools:
+            described = {"description": tool.description} if tool.description else {}
+            tools.append({"name": tool.name, **described, "input_schema": wire_schema(tool)})
+        tools[-1]["cache_control"] = _CACHE_MARK
+        payload["tools"] = tools
         if request.no_calls:
             payload["tool_choice"] = {"type": "none"}
         elif request.must_call and "thinking" not in payload and not (official and binds_thinking(request.model)):
@@ -185,15 +193,6 @@ def build_payload(request: ModelRequest, notes: list[str], *, official: bool = F
         let_thoughts_be_dropped(payload)
     _set_temperature(payload, request, notes)
     return {name: value if name == "messages" else scrub_json(value) for name, value in payload.items()}
-
-
-def _tools(request: ModelRequest) -> list[dict[str, Any]]:
-    tools: list[dict[str, Any]] = []
-    for tool in request.tools:
-        described = {"description": tool.description} if tool.description else {}
-        tools.append({"name": tool.name, **described, "input_schema": wire_schema(tool)})
-    tools[-1]["cache_control"] = _CACHE_MARK
-    return tools
 
 
 def _force(payload: dict[str, Any], answer: AnswerSchema) -> None:
@@ -288,13 +287,6 @@ def _kind_of(part: DataBlock) -> str | None:
     if source.media_type == "application/pdf":
         return "document"
     return "image" if source.media_type in IMAGES else None
-
-
-def _mark_for_cache(messages: list[dict[str, Any]]) -> None:
-    users = [place for place, message in enumerate(messages) if message["role"] == "user"]
-    for place in users[-_MARKED_MESSAGES:]:
-        *before, last = messages[place]["content"]
-        messages[place] = {"role": "user", "content": [*before, {**last, "cache_control": _CACHE_MARK}]}
 
 
 def _set_temperature(payload: dict[str, Any], request: ModelRequest, notes: list[str]) -> None:

@@ -44,7 +44,11 @@ class HeardReasoning:
             self._assembly.keep(self.think(text), **{REASONING_FIELD: name})
         for detail in list_of(delta.get(DETAILS)):
             if isinstance(detail, dict):
-                plain = {name: value for name, value in detail.items() if _is_plain(value)}
+                plain = {
+                    name: value
+                    for name, value in detail.items()
+                    if value is None or isinstance(value, str | int | float)
+                }
                 growing = _GROWING.get(str(plain.get("type")), "")
                 if growing and not said:
                     self.think(str(plain.get(growing) or ""))
@@ -68,10 +72,6 @@ class HeardReasoning:
         match piece.get("extra_content"):
             case {"google": {"thought_signature": str(signature)}} if signature:
                 self._assembly.keep(draft, **{SIGNATURE: signature})
-
-
-def _is_plain(value: object) -> bool:
-    return value is None or isinstance(value, str | int | float)
 
 
 def reasoning_fields(turn: AssistantTurn, model: str, notes: list[str]) -> dict[str, Any]:

@@ -117,25 +117,21 @@ def build_payload(request: ModelRequest, notes: list[str], *, official: bool, da
 
 def _set_tools(payload: dict[str, Any], request: ModelRequest) -> None:
     if request.tools:
-        payload["tools"] = _tools(request)
+        functions = [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": with_plain_parts(wire_schema(tool)),
+            }
+            for tool in request.tools
+        ]
+        payload["tools"] = [{"type": "function", "function": function} for function in functions]
         if request.no_calls:
             payload["tool_choice"] = "none"
         elif request.must_call:
             payload["tool_choice"] = {"type": "function", "function": {"name": request.must_call}}
     if request.answer is not None:
         _force(payload, request.answer)
-
-
-def _tools(request: ModelRequest) -> list[dict[str, Any]]:
-    functions = [
-        {
-            "name": tool.name,
-            "description": tool.description,
-            "parameters": with_plain_parts(wire_schema(tool)),
-        }
-        for tool in request.tools
-    ]
-    return [{"type": "function", "function": function} for function in functions]
 
 
 def _force(payload: dict[str, Any], answer: AnswerSchema) -> None:

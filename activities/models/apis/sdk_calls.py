@@ -53,7 +53,7 @@ def signing_in() -> Iterator[None]:
     except Exception as error:
         names = [kind.__name__ for kind in type(error).__mro__]
         of_libraries = f"{type(error).__module__}.".startswith(_LIBRARIES) and _NO_SIGNING_IN not in names
-        if not of_libraries and not _found_nothing(error):
+        if not of_libraries and not (isinstance(error, RuntimeError) and str(error).startswith(_NO_SESSION)):
             raise
         told = f"The worker could not sign in to the model's provider ({names[0]})"
         if getattr(error, "retryable", False) is True or any(name in _PASSING for name in names):
@@ -62,10 +62,6 @@ def signing_in() -> Iterator[None]:
             f"{told}: what it runs as has no credentials there, or they are refused. Give it a role, or name a "
             "variable with a key in the profile's api_key_env."
         ) from error
-
-
-def _found_nothing(error: Exception) -> bool:
-    return isinstance(error, RuntimeError) and str(error).startswith(_NO_SESSION)
 
 
 LONGEST_KEPT = 100_000
@@ -114,7 +110,13 @@ def sent(arguments: Mapping[str, Any], listed: str, timeout: httpx2.Timeout) -> 
     """What an SDK's client posts for these arguments of its method, streamed. `listed`: the field of the messages."""
     written = _written({name: value for name, value in _body(arguments).items() if name != listed})
     # No call for what is written already: of each message of the context this is asked in each step.
-    items = b",".join([(isinstance(item, WireItem) and item.text) or _item(item) for item in arguments[listed]])
+    items = b",".join(
+        [
+            (isinstance(item, WireItem) and item.text)
+            or (item.written() if isinstance(item, WireItem) else _written(item))
+            for item in arguments[listed]
+        ]
+    )
     content = b'%b,"%b":[%b]}' % (written[:-1], listed.encode(), items)
     return {"content": content, "options": _options(arguments, timeout)}
 
@@ -131,10 +133,6 @@ def _body(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def _options(arguments: Mapping[str, Any], timeout: httpx2.Timeout) -> dict[str, Any]:
     return {"headers": arguments.get("extra_headers", {}), "timeout": timeout}
-
-
-def _item(item: dict[str, Any]) -> bytes:
-    return item.written() if isinstance(item, WireItem) else _written(item)
 
 
 def _written(value: Mapping[str, Any]) -> bytes:
@@ -296,7 +294,11 @@ async def heard(response: Response, reply: Reply, silence_seconds: float) -> Asy
                 reply.take(event)
                 yield event
     await events.aclose()
-    await _drained(chunks)
+    # What stands behind the last event, so that the connection can be used again.
+    with suppress(Exception):
+        async with asyncio.timeout(DRAIN_SECONDS):
+            async for _ in chunks:
+                pass
 
 
 async def _next_sent(events: AsyncIterator[tuple[str, str]], reply: Reply) -> tuple[str, str] | None:
@@ -308,14 +310,6 @@ async def _next_sent(events: AsyncIterator[tuple[str, str]], reply: Reply) -> tu
             return await anext(events, None)
     except Exception:  # noqa: BLE001  the answer is there, and would be paid for again
         return None
-
-
-async def _drained(chunks: AsyncIterator[bytes]) -> None:
-    """What stands behind the last event, so that the connection can be used again."""
-    with suppress(Exception):
-        async with asyncio.timeout(DRAIN_SECONDS):
-            async for _ in chunks:
-                pass
 
 
 def _event_in(name: str, data: str) -> dict[str, Any] | None:

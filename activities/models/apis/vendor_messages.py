@@ -75,7 +75,10 @@ def messages_of(request: ModelRequest, model: VendorsModel, vendor: Vendor, note
                 telling.answer(turn)
             case _ as never:
                 assert_never(never)
-    if not any(isinstance(message, ToldRequest) and _asks(message) for message in telling.messages[:1]):
+    if not any(
+        isinstance(message, ToldRequest) and any(isinstance(part, UserPromptPart) for part in message.parts)
+        for message in telling.messages[:1]
+    ):
         telling.open_with("(The conversation begins here.)")
     if isinstance(telling.messages[-1], ModelResponse):
         telling.ask(UserPromptPart("(Continue.)"))
@@ -86,10 +89,6 @@ def _joined(shown: list[Shown]) -> str | list[Shown]:
     """Plain text where it suffices: small servers know no lists."""
     texts = [part for part in shown if isinstance(part, str)]
     return "\n\n".join(texts) if len(texts) == len(shown) else shown
-
-
-def _asks(message: ToldRequest) -> bool:
-    return any(isinstance(part, UserPromptPart) for part in message.parts)
 
 
 class _Telling:

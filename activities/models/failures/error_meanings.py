@@ -209,7 +209,9 @@ def read_refusal(status: int, words: str, sent: bytes = b"") -> RefusedContent |
     found = _PATH.search(words)
     path = found[0] if found else ""
     node = _led_to(path, sent) if path else None
-    if _THINKING.search(words) or _is_thinking(node):
+    if _THINKING.search(words) or (
+        isinstance(node, dict) and node.get("type") in ("thinking", "redacted_thinking", "reasoning")
+    ):
         return RefusedContent("thinking", path=path)
     if _NO_IMAGES.search(words):
         return RefusedContent("images at all", path=path)
@@ -234,10 +236,6 @@ def _led_to(path: str, sent: bytes) -> Any:
         if isinstance(value, dict) and ("type" in value or "role" in value):
             innermost = value
     return innermost
-
-
-def _is_thinking(node: Any) -> bool:
-    return isinstance(node, dict) and node.get("type") in ("thinking", "redacted_thinking", "reasoning")
 
 
 def _attachments_in(node: Any) -> Iterator[str]:

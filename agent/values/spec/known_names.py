@@ -95,11 +95,12 @@ def check_tools(where: str, named: Iterable[str], tools: Collection[str]) -> Non
 def without_tool(named: Iterable[str], tools: Collection[str]) -> tuple[str, ...]:
     """Tools of rules, each once, that are neither among these nor of our own: there the rules bind nothing. `mcp__NAME`
     is there with the first tool of the server."""
-    return tuple(name for name in dict.fromkeys(named) if name not in (*tools, *TOOLS) and not _is_server(name, tools))
-
-
-def _is_server(name: str, tools: Collection[str]) -> bool:
-    return name.startswith(MCP) and any(tool.startswith(f"{name}__") for tool in tools)
+    return tuple(
+        name
+        for name in dict.fromkeys(named)
+        if name not in (*tools, *TOOLS)
+        and not (name.startswith(MCP) and any(tool.startswith(f"{name}__") for tool in tools))
+    )
 
 
 def misspelt_rule(named: Iterable[str], tools: Collection[str] = ()) -> str:

@@ -25,7 +25,14 @@ async def await_key(question: str, keys: str, gone: asyncio.Event) -> str | None
         return ask_key(question, keys)
     sys.stdout.flush()
     with _by_keys():
-        await _stillness(gone)
+        # The same, while everything else goes on.
+        waited, still = 0.0, False
+        _forget_typed_ahead()
+        while not still and not gone.is_set() and waited < LONGEST_STILL_SECONDS:
+            await asyncio.sleep(STILL_SECONDS)
+            waited += STILL_SECONDS
+            still = not select.select([sys.stdin], [], [], 0)[0]
+            _forget_typed_ahead()
         print(question, end="", flush=True)
         while True:
             typed = await _typed_before(gone)
@@ -42,7 +49,11 @@ def ask_key(question: str, keys: str) -> str | None:
         return _from_line(ask(question), keys)
     sys.stdout.flush()
     with _interruptible(), _by_keys():
-        _wait_until_still()
+        waited = 0.0
+        _forget_typed_ahead()
+        while select.select([sys.stdin], [], [], STILL_SECONDS)[0] and waited < LONGEST_STILL_SECONDS:
+            _forget_typed_ahead()
+            waited += STILL_SECONDS / 4
         print(question, end="", flush=True)
         while True:
             # What comes together is no single key: an arrow, or something pasted that may begin with a `y`.
@@ -170,25 +181,6 @@ def _by_keys() -> Iterator[None]:
         yield
     finally:
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
-
-
-def _wait_until_still() -> None:
-    waited = 0.0
-    _forget_typed_ahead()
-    while select.select([sys.stdin], [], [], STILL_SECONDS)[0] and waited < LONGEST_STILL_SECONDS:
-        _forget_typed_ahead()
-        waited += STILL_SECONDS / 4
-
-
-async def _stillness(gone: asyncio.Event) -> None:
-    """The same, while everything else goes on."""
-    waited, still = 0.0, False
-    _forget_typed_ahead()
-    while not still and not gone.is_set() and waited < LONGEST_STILL_SECONDS:
-        await asyncio.sleep(STILL_SECONDS)
-        waited += STILL_SECONDS
-        still = not select.select([sys.stdin], [], [], 0)[0]
-        _forget_typed_ahead()
 
 
 def _forget_typed_ahead() -> None:

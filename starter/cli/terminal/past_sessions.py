@@ -43,7 +43,12 @@ def of_turns(messages: Sequence[Msg], reply_id: str) -> list[Msg]:
     """From the request before the last one on, up to the reply."""
     begun = next((place for place, one in enumerate(messages) if reply_id and one.id == reply_id), len(messages))
     before = list(messages[:begun])
-    asked = [place for place, message in enumerate(before) if _is_request(message)]
+    asked = [
+        place
+        for place, message in enumerate(before)
+        if message.role == "user"
+        and bool(" ".join(block.text for block in message.content if isinstance(block, TextBlock)).strip())
+    ]
     return before[asked[-TURNS] :] if len(asked) >= TURNS else before
 
 
@@ -72,14 +77,6 @@ async def first_request(session: Session) -> str:
         if title := title_of((message,)):
             return title
     return ""
-
-
-def _is_request(message: Msg) -> bool:
-    return message.role == "user" and bool(_text(message).strip())
-
-
-def _text(message: Msg) -> str:
-    return " ".join(block.text for block in message.content if isinstance(block, TextBlock))
 
 
 _TURNS = ("paused", "step_asked", "resumed")

@@ -108,7 +108,17 @@ def _context_in(file: Path) -> PermissionContext:
     if isinstance(table, dict) and isinstance(table.get("permission"), dict):
         table = table["permission"]
     table = {"rules": table} if isinstance(table, list) else table
-    _refuse_unknown(file, table)
+    # A misspelt key would be dropped, and a rule without its `behavior` allows.
+    if not isinstance(table, dict):
+        raise Misuse(f"--rules: {file} holds no table of permission and no list of rules")
+    named = cast(dict[str, Any], table)
+    for where, entry, known in [
+        ("permission", named, PermissionContext.model_fields),
+        *(("a rule", rule, PermissionRule.model_fields) for rule in _listed(named.get("rules"))),
+    ]:
+        unknown = sorted(set(entry) - set(known))
+        if unknown:
+            raise Misuse(f"--rules: {file}: {where} has no {unknown[0]!r}; known are {', '.join(known)}")
     try:
         return PermissionContext.model_validate(table)
     except ValidationError as error:
@@ -127,20 +137,6 @@ def _read(file: Path) -> Any:
         raise Misuse(f"--rules: {str(file)!r} can't be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         raise Misuse(f"--rules: {file} is neither TOML nor JSON: {error}") from None
-
-
-def _refuse_unknown(file: Path, table: object) -> None:
-    """A misspelt key would be dropped, and a rule without its `behavior` allows."""
-    if not isinstance(table, dict):
-        raise Misuse(f"--rules: {file} holds no table of permission and no list of rules")
-    named = cast(dict[str, Any], table)
-    for where, entry, known in [
-        ("permission", named, PermissionContext.model_fields),
-        *(("a rule", rule, PermissionRule.model_fields) for rule in _listed(named.get("rules"))),
-    ]:
-        unknown = sorted(set(entry) - set(known))
-        if unknown:
-            raise Misuse(f"--rules: {file}: {where} has no {unknown[0]!r}; known are {', '.join(known)}")
 
 
 def _listed(rules: object) -> list[dict[str, Any]]:

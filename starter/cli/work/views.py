@@ -91,9 +91,16 @@ async def show(screen: Screen, name: Name, *, full: bool, form: str = "messages"
         session = await find_known(app, name)
         status = await session.status()
         pending = await session.pending()
-        below = [each for each in await session.tree.pending() if each.above] if _has_children(status) else []
+        below = (
+            [each for each in await session.tree.pending() if each.above]
+            if any(not child.outcome for child in status.children)
+            else []
+        )
         messages = [message async for message in (session.transcript() if full else session.context())]
-    waits = {"pending": pending, "below": [_below(each) for each in below]}
+    waits = {
+        "pending": pending,
+        "below": [{"session": each.session.id, "agent": each.session.spec.name, "call": each.call} for each in below],
+    }
     screen.document({"status": status, **waits, "full": full, "transcript": messages, "links": session.links})
     screen.show_folded(render_session.head(status))
     screen.show(*(Text(f"{name}: {one_line(visible(address))}", "dim") for name, address in session.links.items()))
@@ -113,20 +120,12 @@ async def show(screen: Screen, name: Name, *, full: bool, form: str = "messages"
     return 0
 
 
-def _has_children(status: Status) -> bool:
-    return any(not child.outcome for child in status.children)
-
-
 def _waiting_below(root: Session, pending: Sequence[PendingCall], below: Sequence[WaitingBelow]) -> Iterator[Text]:
     tree = [*pending, *(each.call for each in below)]
     for each in below:
         place = root if is_found_from_root(each.call, tree) else each.session
         flags = [*(below_root(each.session.id, each.call, tree) if place is root else ()), *flags_of(place)]
         yield from render_session.waiting(place.id, [each.call], flags)
-
-
-def _below(waiting: WaitingBelow) -> dict[str, object]:
-    return {"session": waiting.session.id, "agent": waiting.session.spec.name, "call": waiting.call}
 
 
 async def show_calls(screen: Screen, name: Name, call_id: str | None) -> int:
@@ -311,7 +310,13 @@ async def watch(screen: Screen, name: Name, start: int) -> int:
     async with connected() as app:
         session = await find_session(app, name)
         try:
-            await _follow(screen, session, start, flags_of(session))
+            look = Look(screen, session, flags_of(session))
+            async with aclosing(session.follow(start)) as events, screen.lively():
+                async for event in events:
+                    if screen.as_json:
+                        write_json(event)
+                    else:
+                        await look.take(event)
         except NoSession:
             screen.remark(Text("the session has closed", style="dim"))
         await screen.sounds.done()
@@ -340,16 +345,6 @@ async def watch_all(screen: Screen, names: Sequence[Name], start: int | None) ->
                 if event.name == CLOSED:
                     screen.remark(Text(f"{one_line(session.id)} has closed", style="dim"))
     return Exit.DONE
-
-
-async def _follow(screen: Screen, session: Session, start: int, flags: Sequence[str]) -> None:
-    look = Look(screen, session, flags)
-    async with aclosing(session.follow(start)) as events, screen.lively():
-        async for event in events:
-            if screen.as_json:
-                write_json(event)
-            else:
-                await look.take(event)
 
 
 class Look:

@@ -58,7 +58,7 @@ def with_value(document: dict[str, Any], path: str, value: Any) -> dict[str, Any
     stand there is known only to who reads the document.
     """
     steps = steps_of(path)
-    if steps[0] in FIXED or _named(steps) in FIXED:
+    if steps[0] in FIXED or ".".join(str(step) for step in steps) in FIXED:
         raise BadPath(f"{path}: this is the session's own and stays as it is")
     changed = deepcopy(document)
     place: Any = changed
@@ -95,10 +95,6 @@ def _put(place: Any, step: str | int, value: Any, path: str) -> None:
             raise BadPath(f"{path}: {step!r} is no name of a field; names stand after a dot, or in quotes in brackets")
         case _:
             _inside(place, step, path)
-
-
-def _named(steps: list[str | int]) -> str:
-    return ".".join(str(step) for step in steps)
 
 
 def _spelled(steps: list[str | int]) -> str:
