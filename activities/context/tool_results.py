@@ -3,7 +3,8 @@ is kept whole where the agent can read it.
 
 A call that has run must be told of: nothing here raises, and cancellation waits until the result is made.
 
-Tool output that is too long for the context: its beginning is kept, and a marker says that there was more.
+Tool output that is too long for the context: its beginning is kept, and a marker says that there was more. Of what
+commands print, both ends are kept (`command_output`).
 
 The marker is the seed's, word for word, and stands at the very end. Output is hostile and may contain the same words:
 what stands anywhere but at the end is the output's own. An output that ends with them although nothing was left out
@@ -26,12 +27,14 @@ from longhaul.activities.attempt.call_attempts import timeout_in_hurry
 from longhaul.activities.attempt.heartbeat import beating
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.context.attachments import attachment_tokens, looked_into
+from longhaul.activities.context.command_output import SHORTENED, end_note, shorten
 from longhaul.activities.context.context_cache import size_of
 from longhaul.activities.context.tokens import INLINE_BYTES, TokenCounter
 from longhaul.activities.contract import RunTool
 from longhaul.activities.tool import ToolOutput
 from longhaul.activities.tools.postprocessors import Postprocessors
 from longhaul.agent.values.conversation.messages import DataBlock, Msg, TextBlock, ToolResultBlock, ToolResultState
+from longhaul.agent.values.subagents import BASH, BASH_OUTPUT
 from longhaul.stores.offload.offloaders import Offloaders
 
 Output = str | tuple[TextBlock | DataBlock, ...]
@@ -60,16 +63,18 @@ class Truncated:
     """What the model gets of an output. `replace(truncated, reference=…)` names a place that was found afterwards."""
 
     kept: Output
-    """The beginning, at most the limit; the whole output when nothing was cut."""
+    """What was kept, at most the limit; the whole output when nothing was cut."""
     cut: bool
     reference: str | None = None
     """Where the whole output was written for the agent to read."""
+    both_ends: bool = False
+    """Whether the end was kept as well, as of commands."""
 
     @property
     def output(self) -> Output:
         """The kept part, and the marker as its own last line or block; the marker does not count for the limit."""
         if self.cut:
-            return _with_line(self.kept, marker(self.reference))
+            return _with_line(self.kept, (end_note if self.both_ends else marker)(self.reference))
         return _with_line(self.kept, NOT_OURS) if _seems_cut(self.kept) else self.kept
 
     def applied_to(self, result: ToolResultBlock) -> ToolResultBlock:
@@ -115,6 +120,13 @@ def truncate(
         kept.append(part)
         room -= tokens
     return Truncated(output, cut=False, reference=reference)
+
+
+def truncate_command(output: str, limit: int, count: Callable[[str], int]) -> Truncated:
+    """As `truncate`, for what a command printed: both of its ends are kept, and errors from between."""
+    if _surely_fits((TextBlock(text=output),), limit) or count(output) <= limit:
+        return Truncated(output, cut=False)
+    return Truncated(shorten(output, limit, count), cut=True, both_ends=True)
 
 
 def _surely_fits(parts: tuple[TextBlock | DataBlock, ...], limit: int) -> bool:
@@ -181,7 +193,7 @@ def _seems_cut(output: Output) -> bool:
             break
         texts.insert(0, part.text)
     end = "\n".join(texts).rstrip()
-    start = end.rfind(_OPENING)
+    start = max(end.rfind(_OPENING), end.rfind(SHORTENED))
     return start >= 0 and end.count("\n", start) <= _MARKER_LINE_BREAKS
 
 
@@ -199,6 +211,9 @@ TEXT_LIMIT_CHARS = 300_000
 DATA_LIMIT_CHARS = 1_200_000
 """Of base64, all attachments together: the server's limit is 2 MiB for the whole answer."""
 ANSWER_LIMIT_BYTES = 1_500_000
+
+COMMANDS = (BASH, BASH_OUTPUT)
+"""Tools of which both ends are kept. All others keep the seed's form, with its marker."""
 
 METADATA_LEVELS = 60
 """JSON is read back to a depth of about 200, the record's own levels included: one value beyond it would fail the
@@ -235,7 +250,7 @@ class Returning:
         bounded, too_large = _bounded(whole.output)
         shown = _sound(bounded)
         if not too_large and _characters(shown) <= QUICK_CHARS:
-            made = _entire(self._truncated(ask, shown), whole)
+            made = _entire(self._truncated(ask, name, shown), whole)
             if made is not None:
                 return made
         async with beating():
@@ -256,7 +271,7 @@ class Returning:
             return await _undisturbed(asyncio.to_thread(self._secrets.out_of_result, whole))
 
     async def _made(self, ask: RunTool, whole: ToolResultBlock, shown: Output, *, too_large: bool) -> ToolResultBlock:
-        truncated = await asyncio.to_thread(self._truncated, ask, shown)
+        truncated = await asyncio.to_thread(self._truncated, ask, whole.name, shown)
         made = None if too_large else _entire(truncated, whole)
         if made is not None:
             return made
@@ -265,8 +280,10 @@ class Returning:
             whole, reference
         )
 
-    def _truncated(self, ask: RunTool, shown: Output) -> Truncated:
+    def _truncated(self, ask: RunTool, name: str, shown: Output) -> Truncated:
         count = partial(self._counter.count_text, model=ask.model)
+        if name in COMMANDS and isinstance(shown, str):
+            return truncate_command(shown, ask.result_limit, count)
         return truncate(shown, ask.result_limit, count, None, partial(attachment_tokens, model=ask.model))
 
     async def _kept(self, ask: RunTool, whole: ToolResultBlock) -> str | None:

@@ -3,7 +3,8 @@ head and tail where it does not fit. Progress is shown to whoever follows the se
 """
 
 import codecs
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -39,10 +40,11 @@ class ClippedBytes:
         """What was kept, as text of at most the cap: NUL and what is not UTF-8 are shown as �."""
         lost_bytes = self.total_bytes - len(self._head) - len(self._tail)
         if not lost_bytes:
-            return clipped(_decoded(bytes(self._head + self._tail)), self._character_cap)
+            return clipped(as_on_terminal(_decoded(bytes(self._head + self._tail))), self._character_cap)
         # Each half holds more bytes than what is shown of it can have, so a character torn by the cut is not shown.
         size = f"{self.total_bytes} bytes in all"
-        return _joined(_decoded(bytes(self._head)), _decoded(bytes(self._tail)), self._character_cap, size)
+        head, tail = as_on_terminal(_decoded(bytes(self._head))), as_on_terminal(_decoded(bytes(self._tail)))
+        return _joined(head, tail, self._character_cap, size)
 
 
 def clipped(text: str, character_cap: int = CHARACTER_CAP) -> str:
@@ -50,6 +52,37 @@ def clipped(text: str, character_cap: int = CHARACTER_CAP) -> str:
     if len(text) <= character_cap:
         return text
     return _joined(text, text, character_cap, f"{len(text)} characters in all")
+
+
+def as_on_terminal(text: str) -> str:
+    """`text` with each line that was drawn again over itself, as progress bars are, as a terminal shows it last.
+    Words of warning that were drawn over stay, as lines of their own; the last line counts what is gone."""
+    if "\r" not in text.replace("\r\n", "\n"):
+        return text
+    lines, gone = list[str](), 0
+    for line in text.split("\n"):
+        drawn = [state for state in line.removesuffix("\r").split("\r") if state.strip()]
+        if line.removesuffix("\r").count("\r") == 0:
+            lines.append(line)
+            continue
+        warnings = [state for state in dict.fromkeys(drawn[:-1]) if _WARNING.search(state)]
+        gone += max(len(drawn) - 1 - len(warnings), 0)
+        lines += [*warnings, _drawn_over(drawn)]
+    note = f"[{gone} earlier states of lines that were drawn again, as of progress bars, are left out]"
+    return "\n".join(lines) + (f"{'' if lines[-1] == '' else chr(10)}{note}" if gone else "")
+
+
+_WARNING = re.compile(r"warn|error|fail|fatal|exception|denied|abort|retry", re.IGNORECASE)
+_ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def _drawn_over(drawn: Sequence[str]) -> str:
+    """A shorter state leaves the end of a longer one visible, unless the line was cleared or holds other controls."""
+    shown = ""
+    for state in drawn:
+        plain = _ESCAPE.search(state) is None and _ESCAPE.search(shown) is None
+        shown = state + shown[len(state) :] if plain else state
+    return shown
 
 
 def _joined(head: str, tail: str, character_cap: int, size: str) -> str:

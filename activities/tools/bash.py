@@ -200,7 +200,9 @@ do not. Every call is a fresh `bash -c` without start-up files, and stdin is emp
 output so far is returned.
 - With `run_in_background` it answers at once with an id, and the command runs on for up to 24 hours (10 minutes where \
 nobody had to be asked), whatever `timeout` says. Its end comes by itself as a message. It can't change the directory.
-- Output above 30,000 characters is cut in the middle: its start and its end are kept.
+- Long output is cut in the middle: its start, its end and lines that look like errors are kept, and the last line \
+names the file with the rest. Above 30,000 characters only the start and the end are kept at all. Of progress bars you \
+see the last state.
 - The environment holds PATH, HOME, locale and little else: no keys or tokens of the worker.
 - Quote paths that contain spaces. To read, search or change files, prefer the tools made for it."""
 
