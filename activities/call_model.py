@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -31,6 +31,7 @@ from longhaul.activities.models.model import MOST_NOTES, Delta, ModelReply, Mode
 from longhaul.activities.models.providers import Providers
 from longhaul.activities.models.replies import HalfSaid, estimated_where_silent, recorded_content
 from longhaul.activities.tool import Place
+from longhaul.activities.tools.argument_readings import text_as_wanted
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.agent.entries import ModelSaid
 from longhaul.agent.fold.all_changes import without_too_many
@@ -44,6 +45,7 @@ from longhaul.agent.values.conversation.messages import (
     ToolCallBlock,
     message_digest,
 )
+from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE, ToolDescriptor
 from longhaul.stores.streams.publisher import Outlet
 
 log = logging.getLogger(__name__)
@@ -206,7 +208,9 @@ class Thinking:
         refused = reply.stop in REFUSALS
         content = recorded_content(reply, ask.call_number, closing=ask.closing)
         content, dropped = without_too_many(content)
-        content, runs = self._examination.marked(self._secrets.out_of_content(content), ask.secrets)
+        content, runs = self._examination.marked(
+            self._secrets.out_of_content(_as_wanted(content, spec.tools)), ask.secrets
+        )
         message = Msg(name=ask.agent, role="assistant", content=content, usage=reply.usage)
         size = sum(len(text.encode("utf-8", "replace")) for text in (message.model_dump_json(), *runs.values()))
         if size > REPLY_LIMIT_BYTES and size > _reply_limit():
@@ -332,3 +336,15 @@ def _nobody(_: Delta) -> None:
 
 def _publish(outlet: Outlet, delta: Delta) -> None:
     outlet.write(delta.kind, delta.text, block=delta.index, tool_call_id=delta.tool_call_id, name=delta.tool_name)
+
+
+def _as_wanted(content: tuple[ContentBlock, ...], tools: Sequence[ToolDescriptor]) -> tuple[ContentBlock, ...]:
+    """With the arguments as the tools want them that the model was told of: what is recorded here is what permission
+    looks at, what people are shown, and what runs. An answer in the form of a reply stays as it was given."""
+    schemas = {tool.name: tool.input_schema for tool in tools if tool.name != GENERATE_RESPONSE}
+    return tuple(
+        block.model_copy(update={"input": text_as_wanted(block.input, schemas[block.name])})
+        if isinstance(block, ToolCallBlock) and block.name in schemas
+        else block
+        for block in content
+    )

@@ -24,7 +24,7 @@ _LOOKS_LIKE_ERROR = re.compile(
     | \b(?: errors? | fatal | panic | failed | failures? | aborted | assert(?:ion)? | warning )\b (?: \[ | : | \s )
     | \b(?: panicked | segmentation\ fault | core\ dumped | undefined\ reference | cannot\ find | not\ found )\b
     | \b exit(?:ed)?\ (?: code | status | with )
-    | ^\s*(?: E\ \s | not\ ok\b | --- | [✗✕✖✘❌●×] )      # pytest, TAP, Go, test runners of JavaScript
+    | ^\s*(?: E\ \s | not\ ok\b | --- | [✗✕✖✘❌●] )      # pytest, TAP, Go, test runners of JavaScript
     """,
     re.VERBOSE,
 )

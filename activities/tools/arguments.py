@@ -52,23 +52,29 @@ class ArgumentsError(Exception):
 
 
 def parse_arguments(raw_input: str) -> dict[str, Any]:
-    """One JSON object, strictly: no repeated key, no NaN. Nothing at all is none: whether a call had arguments that
-    were lost nobody knows. Raises ArgumentsError."""
+    """One JSON object, strictly: no repeated key, no NaN; one that stands within a JSON text is read out of it. Nothing
+    at all is none: whether a call had arguments that were lost nobody knows. Raises ArgumentsError."""
+    parsed = _parsed(raw_input)
+    if isinstance(parsed, str) and parsed.lstrip().startswith("{"):
+        parsed = _parsed(parsed)
+    if not isinstance(parsed, dict):
+        raise ArgumentsError(f'the arguments are {_kind(parsed)}; a JSON object like {{"name": "value"}} is needed')
+    return cast(dict[str, Any], parsed)
+
+
+def _parsed(raw_input: str) -> object:
     if why := why_not_to_run(raw_input):
         raise ArgumentsError(why)
     if not raw_input.strip():
         raise ArgumentsError("the call has no arguments; give a JSON object, {} for a tool that needs none")
     try:
-        parsed = json.loads(raw_input, object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
+        return json.loads(raw_input, object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         raise ArgumentsError(_json_sentence(raw_input, error)) from None
     except RecursionError:
         raise ArgumentsError("the arguments are nested too deeply; give a flatter JSON object") from None
     except ValueError:
         raise ArgumentsError("the arguments hold a number with too many digits; give it as a string") from None
-    if not isinstance(parsed, dict):
-        raise ArgumentsError(f'the arguments are {_kind(parsed)}; a JSON object like {{"name": "value"}} is needed')
-    return parsed
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from longhaul.activities.kinds.kind_registry import is_kind
 from longhaul.activities.process.program_run import find_ripgrep
 from longhaul.activities.process.sandbox import Box
 from longhaul.activities.tool import Place, Tool, ToolCall, ToolError, ToolOutput, ToolSetupError
+from longhaul.activities.tools.argument_readings import as_wanted
 from longhaul.activities.tools.arguments import (
     ArgumentsError,
     BoundedSchema,
@@ -116,16 +117,18 @@ class Toolbox:
         return tuple(self._descriptors[name] for name in names if name in self._descriptors)
 
     def validate(self, name: str, raw_input: str) -> dict[str, Any]:
-        """The arguments of a call from the string that the model wrote. Nothing is repaired: what a person approves is
-        what the model said. Raises ArgumentsError with a sentence for the model, KeyError for a tool not here."""
+        """The arguments of a call from the string that the model wrote, read as its schema wants them
+        (`argument_readings`); nothing is guessed. Raises ArgumentsError with a sentence for the model, KeyError for a
+        tool not here."""
         arguments = parse_arguments(raw_input)
         if isinstance(tool := self._tools[name], GenerateResponse):
             tool.check(arguments)
             return arguments
         fitting = self._descriptors[name].digest, raw_input
-        if fitting in self._fitting:
-            return arguments
         try:
+            arguments = as_wanted(arguments, tool.input_schema)
+            if fitting in self._fitting:
+                return arguments
             error = best_match(iter(self._schemas[name].errors(arguments)))
         except (Unresolvable, RecursionError, re.error, TooManySteps) as cause:
             raise ArgumentsError(f"the schema of {name} can't be applied: {type(cause).__name__}") from None

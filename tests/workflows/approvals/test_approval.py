@@ -194,3 +194,20 @@ async def test_an_event_given_to_reply_goes_on_with_the_reply(stage: Stage) -> N
 
     assert done.id == waiting.id
     assert "sent '' to Dot" in results(done)[0][1]
+
+
+async def test_arguments_of_another_type_are_decided_on_shown_and_run_as_they_were_read(stage: Stage) -> None:
+    lines = (
+        calls("Bash", command="sleep 1; echo high water", timeout=5000.0, run_in_background="false"),
+        {"text": "Done."},
+    )
+    session = stage.session(*lines, tools=["Bash"], permission={"mode": "bypass", "confirm": "always"})
+    waiting = await session.reply("Wait for the tide")
+    (call,) = await session.pending()
+
+    await session.confirm(call, allow=True, approver="bo")
+    done = await session.wait(waiting.id)
+
+    assert call.input == '{"command": "sleep 1; echo high water", "timeout": 5000, "run_in_background": false}'
+    assert done.get_tool_calls()[0].input == call.input
+    assert results(done) == [(ToolResultState.SUCCESS, "high water")]
