@@ -217,7 +217,7 @@ def options(arguments: dict[str, Any], target: Path, cwd: Path, closed: list[str
     if "type" in arguments:
         chosen.append(f"--type={arguments['type']}")
     if arguments.get("glob"):
-        chosen.append(f"--glob={anchored(arguments['glob'], cwd)}")
+        chosen += [f"--glob={anchored(glob, cwd)}" for glob in with_names_in_brackets(arguments["glob"], cwd)]
     if in_folder:
         # After the model's own glob: of two that match the later one counts.
         chosen += [f"--glob=!{folder}" for folder in VERSION_CONTROL]
@@ -244,6 +244,22 @@ def _target(call: ToolCall) -> Path:
     if not target.exists():
         raise ToolError(f"{str(target)!r} does not exist")
     return target
+
+
+def with_names_in_brackets(glob: str, folder: Path) -> list[str]:
+    """`glob` for the search program, with brackets that stand in the name of a file taken as they stand. Where that
+    can't be known without a search, for a wildcard stands before them, it counts either way."""
+    sign, body = ("!", glob[1:]) if glob.startswith("!") else ("", glob)
+    names, above, known, either = list[str](), folder, "/" in body.rstrip("/"), False
+    for name in body.lstrip("/").split("/"):
+        known = known and name != ".." and not re.search(r"[*?{\\]", name)
+        above /= name
+        literal = "[" in name and (not known or os.path.lexists(above))
+        names.append(name.replace("[", "[[]") if literal else name)
+        either = either or (literal and not known)
+        known = known and (literal or "[" not in name)
+    read = f"{sign}{'/' if body.startswith('/') else ''}{'/'.join(names)}"
+    return list(dict.fromkeys([glob, read] if either else [read]))
 
 
 def _refuse_impossible(pattern: str, glob: str) -> None:
@@ -279,6 +295,7 @@ GLOB_DESCRIPTION = f"""\
 Finds files by a pattern of their names, the most recently changed first (at most {RESULTS_CAP}).
 
 - `*` and `?` stay within one name, `**` crosses folders, `[abc]` and `{{py,toml}}` choose: "src/**/*.{{ts,tsx}}".
+- Where a name itself has brackets, as in "app/[slug]/page.tsx", that name is meant.
 - Hidden files are found too; version control folders are left out, and linked folders are not entered.
 - Paths are shown relative to the working directory when they are below it."""
 
@@ -399,6 +416,13 @@ class GlobWalk:
             [None if name == "**" else re.compile(fnmatch.translate(name)) for name in names]
             for names in where.patterns
         ]
+        self._literal = {
+            (index, position): re.compile(fnmatch.translate(name.replace("[", "[[]")))
+            for index, names in enumerate(where.patterns)
+            for position, name in enumerate(names)
+            if "[" in name
+        }
+        """Brackets as they stand in names."""
         self.count = 0
         self.out_of_time = False
 
@@ -408,8 +432,14 @@ class GlobWalk:
         waiting = [(str(self._where.base), start)]
         while waiting and not self._must_stop():
             folder, states = waiting.pop()
-            for entry in _entries(folder):
-                after = self._step(states, entry.name)
+            entries = _entries(folder)
+            literal = {
+                state
+                for state in states
+                if (named := self._literal.get(state)) and any(named.match(entry.name) for entry in entries)
+            }
+            for entry in entries:
+                after = self._step(states, entry.name, literal)
                 if not after or self._is_closed(entry.path):
                     continue
                 if entry.is_dir(follow_symlinks=False):
@@ -423,12 +453,16 @@ class GlobWalk:
         self.out_of_time = self._stop.is_set() or time.monotonic() > self._give_up
         return self.out_of_time
 
-    def _step(self, states: frozenset[tuple[int, int]], name: str) -> frozenset[tuple[int, int]]:
+    def _step(
+        self, states: frozenset[tuple[int, int]], name: str, literal: set[tuple[int, int]]
+    ) -> frozenset[tuple[int, int]]:
+        """`literal`: of which this folder has a name with the very brackets."""
         after = set()
         for index, position in states:
             if position == len(self._names[index]):
                 continue
-            pattern = self._names[index][position]
+            state = (index, position)
+            pattern = self._literal[state] if state in literal else self._names[index][position]
             if pattern is None:
                 after.add((index, position))
             elif pattern.match(name):

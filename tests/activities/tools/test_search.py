@@ -194,3 +194,54 @@ async def test_a_name_with_control_characters_is_shown_escaped(place: Place) -> 
     (place.root / "a\nb\x1b[2J.txt").touch()
 
     assert await text_of(Glob(), place, pattern="*.txt") == r"a\nb\x1b[2J.txt"
+
+
+BRACKETS: list[tuple[str, set[str]]] = [
+    ("app/[slug]/page.tsx", {"app/[slug]/page.tsx"}),
+    ("app/[slug]/**", {"app/[slug]/page.tsx", "app/[slug]/[id]/page.tsx"}),
+    ("app/[...rest]/page.tsx", {"app/[...rest]/page.tsx"}),
+    ("app/[[...all]]/page.tsx", {"app/[[...all]]/page.tsx"}),
+    ("app/[slug]/[id]/page.tsx", {"app/[slug]/[id]/page.tsx"}),
+    ("app/[slug]/[ip]age.tsx", {"app/[slug]/page.tsx"}),
+    ("app/(shop)/[st]/page.tsx", {"app/(shop)/s/page.tsx"}),
+    ("app/[st]/page.tsx", {"app/s/page.tsx"}),
+    ("app/[!s]/page.tsx", set()),
+]
+"""A pattern, and the files that it names."""
+
+
+@pytest.fixture
+def pages(place: Place) -> Place:
+    for name in ("s", "[slug]", "[slug]/[id]", "[...rest]", "[[...all]]", "(shop)/s"):
+        folder = place.root / "app" / name
+        folder.mkdir(parents=True)
+        (folder / "page.tsx").write_text("Page")
+    return place
+
+
+@pytest.mark.parametrize(("pattern", "files"), BRACKETS)
+async def test_a_name_with_brackets_is_meant_where_there_is_one(
+    grep: Grep, pages: Place, pattern: str, files: set[str]
+) -> None:
+    globbed = await text_of(Glob(), pages, pattern=pattern)
+    absolute = await text_of(Glob(), pages, pattern=f"{pages.root}/{pattern}")
+    grepped = await text_of(grep, pages, pattern="Page", glob=pattern)
+
+    assert set(globbed.splitlines()) == set(absolute.splitlines()) == (files or {"No files match."})
+    assert set(grepped.splitlines()) == (files or {"No matches."})
+
+
+@pytest.mark.parametrize("pattern", ["**/[slug]/page.tsx", "*/[slug]/page.tsx"])
+async def test_a_name_with_brackets_is_found_behind_a_wildcard(grep: Grep, pages: Place, pattern: str) -> None:
+    (pages.root / "[slug].md").write_text("Page")
+
+    assert "app/[slug]/page.tsx" in (await text_of(Glob(), pages, pattern=pattern)).splitlines()
+    assert "app/[slug]/page.tsx" in (await text_of(grep, pages, pattern="Page", glob=pattern)).splitlines()
+    assert await text_of(grep, pages, pattern="Page", glob="[slug].md") == "[slug].md"
+
+
+async def test_a_glob_that_leaves_out_a_name_with_brackets_leaves_out_that(grep: Grep, pages: Place) -> None:
+    text = await text_of(grep, pages, pattern="Page", glob="!app/[slug]/**")
+
+    assert "app/s/page.tsx" in text.splitlines()
+    assert not any(line.startswith("app/[slug]/") for line in text.splitlines())
