@@ -26,6 +26,7 @@ from longhaul.activities.tools.files import (
     replace,
     snapshot,
 )
+from longhaul.activities.tools.lookalikes import differing_characters, lookalike
 from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.plain.text import visible
 from longhaul.agent.values.conversation.tools import Effect
@@ -163,12 +164,14 @@ class FileChange(Tool):
         fact = path_fact(path, "write", place.root, named)
         try:
             before = snapshot(path)
-            after = self.plan(arguments, before).data
+            plan = self._planned(arguments, path, before)
         except ToolError as error:
             # Without `after` the run can only fail with this sentence, or ask for a new decision: it changes nothing.
             return CallFacts(cwd=cwd, paths=(fact,), read_only=True, notice=f"This would fail: {error}"[:4000])
-        notice = change_notice(path, before, after)
-        return CallFacts(cwd=cwd, paths=(fact,), before=before.digest, after=digest_of(after), notice=notice)
+        notice = change_notice(path, before, plan.data)
+        if before.digest == ABSENT and (named_alike := lookalike(path)):
+            notice = f"A new file{visible_line(named_alike)}\n{notice}"
+        return CallFacts(cwd=cwd, paths=(fact,), before=before.digest, after=digest_of(plan.data), notice=notice)
 
     def _change(self, call: ToolCall) -> ToolOutput:
         path = resolve_file(call.arguments["file_path"], call.place)
@@ -180,7 +183,7 @@ class FileChange(Tool):
             return ToolOutput(f"{str(path)!r} has this content already: the change is made")
         if call.facts.before and before.digest != call.facts.before:
             raise self._needs_decision(call, f"{str(path)!r} has changed since the call was decided on")
-        plan = self.plan(call.arguments, before)
+        plan = self._planned(call.arguments, path, before)
         if digest_of(plan.data) != call.facts.after:
             raise self._needs_decision(call, f"the change to {str(path)!r} is not the one that was decided on")
         try:
@@ -189,6 +192,15 @@ class FileChange(Tool):
             raise self._needs_decision(call, f"{str(path)!r} was changed while the call was at it") from None
         diff = change_notice(path, before, plan.data)
         return ToolOutput(plan.done + _link_remark(path, before), metadata={"diff": diff})
+
+    def _planned(self, arguments: dict[str, Any], path: Path, before: FileSnapshot) -> Plan:
+        """As `plan`, which says for a file that is not there what looks like it."""
+        named_alike = lookalike(path) if before.digest == ABSENT else ""
+        try:
+            plan = self.plan(arguments, before)
+        except ToolError as error:
+            raise ToolError(f"{error}{named_alike}") from None
+        return Plan(plan.data, f"{plan.done}{named_alike}")
 
     def _needs_decision(self, call: ToolCall, reason: str) -> NeedsDecision:
         return NeedsDecision(self._facts(call.arguments, call.place), reason)
@@ -309,6 +321,8 @@ def _hint(text: str, old: str) -> str:
     first = next((line.strip() for line in old.split("\n") if line.strip()), "")
     if re.match(r"\d+\t", first):
         return "; leave out the line numbers that Read shows before each line"
+    if told := differing_characters(text, old):
+        return f", but text that looks like it: {told}. Give old_string with the characters of the file"
     at = [number for number, line in enumerate(text.split("\n"), 1) if first and first in line]
     if not at:
         return "; read the file again, it may have changed"

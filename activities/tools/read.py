@@ -15,6 +15,7 @@ from longhaul.activities.process.threads import in_thread
 from longhaul.activities.shell.paths import is_as_decided, reading_fact, resolve_file
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.files import opened
+from longhaul.activities.tools.lookalikes import lookalike
 from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, TextBlock
 from longhaul.agent.values.conversation.tools import Effect
@@ -114,7 +115,7 @@ def _read(call: ToolCall, stop: threading.Event) -> ToolOutput:
             )
             return ToolOutput(_numbered(path, file, window, stop))
     except FileNotFoundError:
-        raise ToolError(f"{str(path)!r} does not exist") from None
+        raise ToolError(f"{str(path)!r} does not exist{lookalike(path)}") from None
 
 
 def image_shown(name: str, media_type: str, data: bytes, size: int) -> ToolOutput:

@@ -62,7 +62,8 @@ def test_replace_all_counts() -> None:
     [
         ("same\nsame\nother", "same", "there 2 times .from lines 1, 2."),
         ("aaa", "aa", "there 2 times"),
-        ("    def f():\n        pass\n", "def f():\n    pass", "its first line 'def f\\(\\):' is in line 1"),
+        ("    def f():\n        pass\n", "def f():\n    pass", "line 2 has 4 times U.0020 SPACE"),
+        ("\n  def f():\n    pass\n", "def f():\n    return", "its first line 'def f\\(\\):' is in line 2"),
         ("x", "     3\tx", "leave out the line numbers"),
         ("x", "y", "was not found"),
     ],
