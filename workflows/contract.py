@@ -199,6 +199,14 @@ class HubCard(OpenValue):
     """Who was put out, and why."""
 
 
+class SubAgentPlace(OpenValue):
+    """The session of a sub-agent."""
+
+    session_id: str
+    agent: str
+    workflow_id: str
+
+
 class PendingCall(OpenValue):
     """A call that waits for somebody."""
 
@@ -242,6 +250,8 @@ class PendingCall(OpenValue):
     """Of a call whose MCP server asks: the questions, with the schema of each answer; `reason` has them in words."""
     path: str = sparse("")
     """`root › researcher › Bash`, of a call of a sub-agent: whose it is."""
+    at: SubAgentPlace | None = sparse(None)
+    """Where it waits, of a call that a session above its own lists; None: it is the session's own."""
 
 
 class Waits(OpenValue):
@@ -383,6 +393,8 @@ class ReplyResult(OpenValue):
     start: int = sparse(0)
     """Numbers of its messages, the request's first: from, up to. Given when it is not complete."""
     end: int = sparse(0)
+    delegates: bool = sparse(False)
+    """Of one that is being made: sub-agents are at work. `message` is what there is of it."""
     lacking: str = sparse("")
     """Of one that is being made: what the workers lack that were asked for its next step, as `Status.lacking`."""
 

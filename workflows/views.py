@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from longhaul.activities.contract import EntriesPage, SnapshotPage, SpecTexts, TranscriptPage
 from longhaul.agent.decisions.compaction import next_cut
 from longhaul.agent.decisions.deadline_steps import to_tell, when
+from longhaul.agent.decisions.subagent_start import at_work
 from longhaul.agent.entries import Doubt
 from longhaul.agent.fold.agent_state import OpenCall, effect_of
 from longhaul.agent.fold.approval_digest import seen_digest
@@ -226,15 +227,18 @@ def result(record: Record, reply_id: str) -> ReplyResult:
     """
     reply_id = record.requests.joined.get(reply_id, reply_id)
     standing = _standing(record, reply_id)
-    message = reply_message(record, reply_id) if standing in ("finished", "waiting") else None
+    delegates = standing == "working" and any(child.reply_id == reply_id for child in at_work(record))
+    lacks = lacking(record) if standing == "working" else ""
+    message = reply_message(record, reply_id) if delegates or standing in ("finished", "waiting") else None
     if message is None:
-        return ReplyResult(status=standing, lacking=lacking(record) if standing == "working" else "")
+        return ReplyResult(status=standing, lacking=lacks)
     cut = _last_blocks(message)
     ended = record.requests.finished.get(reply_id)
     start, end = (ended.start, ended.end) if ended else (record.requests.reply_start, record.messages_total)
     if len(cut.content) == len(message.content) and start >= record.context.transcript_base:
-        return ReplyResult(status=standing, message=cut)
-    return ReplyResult(status=standing, message=cut, complete=False, start=start, end=end)
+        return ReplyResult(status=standing, message=cut, delegates=delegates, lacking=lacks)
+    cut_at = {"complete": False, "start": start, "end": end}
+    return ReplyResult(status=standing, message=cut, delegates=delegates, lacking=lacks, **cut_at)
 
 
 def _standing(record: Record, reply_id: str) -> str:

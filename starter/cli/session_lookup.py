@@ -204,7 +204,7 @@ async def out_of_budget(root: Session, at: str) -> WaitingBelow | None:
 async def waiting_in(root: Session, call_ids: Sequence[str], waits_for: str) -> list[WaitingBelow]:
     """What waits so: the named calls, or all; sub-agents are asked where the session itself does not have them. Raises
     Misuse for an id that waits in several sessions."""
-    own = [WaitingBelow(root, call) for call in await root.pending() if call.waits_for == waits_for]
+    own = [WaitingBelow(root, call) for call in await root.own_pending() if call.waits_for == waits_for]
     if call_ids:
         own = [each for each in own if each.call.call_id in call_ids]
     if own and len(own) >= len(call_ids):

@@ -103,7 +103,7 @@ def _take(card: SessionCard, waits: Waits, found: Inbox) -> None:
 
 
 async def _ask(card: SessionCard, session: Session, found: Inbox) -> None:
-    calls = await session.pending()
+    calls = await session.own_pending()
     found.calls.extend((card, call) for call in calls)
     if not calls or card.status == "paused":
         status = await session.status()

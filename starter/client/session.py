@@ -1,7 +1,7 @@
 """One session from outside: ask, answer, steer, read."""
 
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from typing import Any, cast
 
@@ -49,7 +49,7 @@ from longhaul.starter.links import links
 from longhaul.starter.reach.connection import Naming
 from longhaul.starter.reach.query_retries import ask_seconds, insist
 from longhaul.starter.settings import Settings
-from longhaul.workflows.contract import EventPage, PendingCall, ReplyResult, SpecTexts, Status
+from longhaul.workflows.contract import EventPage, PendingCall, ReplyResult, SpecTexts, Status, SubAgentPlace
 
 Inputs = str | Msg | Sequence[Msg] | UserConfirmResultEvent | ExternalExecutionResultEvent | None
 
@@ -100,6 +100,11 @@ class Session(Steering):
             client.list_workflows,
         )
         """With all sub-agents below it that are open."""
+        places = dict[str, Session]()
+        self._sub_agent: Callable[[SubAgentPlace], Session] = lambda at: places.setdefault(
+            at.workflow_id,
+            Session(client, settings, at.session_id, user, AgentSpec(name=at.agent), at.workflow_id),
+        )
 
     async def reply(
         self,
@@ -113,7 +118,8 @@ class Session(Steering):
         """Ask, and wait for the message that it comes to.
 
         That is the final one, or one that says what it waits for: then `finished_reason` is None and
-        `metadata["waiting_for"]` names the calls. The same `request_id` sent again gives the same reply.
+        `metadata["waiting_for"]` names the calls, which `pending` lists. They may be calls of sub-agents, where nothing
+        moves without an answer to them. The same `request_id` sent again gives the same reply.
         A confirm or external-result event goes on with the reply that it is about. `context`, up to 4 kB of JSON, is
         for hooks and tools (`RuntimeContext`). With `structured_model`, a pydantic model or a JSON schema of an object,
         the answer is a value that fits it: `metadata` (and `structured_output`) of the message. Raises Refused.
@@ -122,7 +128,7 @@ class Session(Steering):
         reply_id = await self._ask(inputs, request_id, context, when, structured_model)
         answers = isinstance(inputs, UserConfirmResultEvent | ExternalExecutionResultEvent)
         new = when == "queue" and request_id is None and not answers
-        message = await message_of(reply_id, self.result, self._stream(), self._moves(for_rest=True), just_asked=new)
+        message = await self._message_of(reply_id, just_asked=new)
         return await self._after_reply(inputs, message)
 
     async def reply_stream(
@@ -145,7 +151,7 @@ class Session(Steering):
         inputs = await self._before_reply(inputs)
         seen = await self._reading.last_event()
         reply_id = await self._ask(inputs, request_id, context, structured_model=structured_model)
-        questions = Questions(reply_id, self._reading.standing, self.pending)
+        questions = Questions(reply_id, self._reading.standing, self.own_pending)
         if isinstance(inputs, UserConfirmResultEvent | ExternalExecutionResultEvent):
             questions.resume()
         elif request_id is not None and not await self._begins_after(seen, reply_id):
@@ -215,9 +221,14 @@ class Session(Steering):
         return str(answer["reply_id"])
 
     async def wait(self, reply_id: str) -> Msg:
-        """Until that reply has ended, or waits for somebody."""
-        message = await message_of(reply_id, self.result, self._stream(), self._moves(for_rest=True))
-        return await self._after_reply(None, message)
+        """Until that reply has ended, or waits for somebody, as `reply` does."""
+        return await self._after_reply(None, await self._message_of(reply_id))
+
+    async def _message_of(self, reply_id: str, *, just_asked: bool = False) -> Msg:
+        moves = self._moves(for_rest=True)
+        return await message_of(
+            reply_id, self.result, self._stream(), moves, self.tree.standing_still, just_asked=just_asked
+        )
 
     async def _before_reply(self, inputs: Inputs) -> Inputs:
         return cast(Inputs, await self.hooks.before("reply", self, inputs))
@@ -260,9 +271,23 @@ class Session(Steering):
     async def decide(
         self, calls: Sequence[PendingCall | str], decisions: Sequence[dict[str, Any]], approver: str = ""
     ) -> dict[str, str]:
-        """The same, with a decision for each call as the body of `confirm` has it."""
-        answer = await self._deciding.send(calls, decisions, approver)
-        return {str(call_id): str(count) for call_id, count in answer.get("approvals", {}).items()}
+        """The same, with a decision for each call as the body of `confirm` has it. Calls of several sub-agents are one
+        letter for each."""
+        told, places = dict[str, str](), [self._place(call) for call in calls]
+        for place in dict.fromkeys(places):
+            pairs = zip(calls, decisions, places, strict=True)
+            (whose, said) = zip(*((call, one) for call, one, where in pairs if where is place), strict=True)
+            if place is not self:
+                told |= await place.decide(whose, said, approver)
+                continue
+            answer = await self._deciding.send(whose, said, approver)
+            told |= {str(call_id): str(count) for call_id, count in answer.get("approvals", {}).items()}
+        return told
+
+    def _place(self, call: PendingCall | str) -> "Session":
+        """Where it waits: here, or in the sub-agent's session that is said with it."""
+        at = call.at if isinstance(call, PendingCall) else None
+        return self if at is None or at.workflow_id == self.workflow_id else self._sub_agent(at)
 
     async def external_result(
         self, call: PendingCall | str, output: Any, *, failed: bool = False, partial: bool = False, by: str = ""
@@ -271,17 +296,23 @@ class Session(Steering):
 
         Raises Refused, which names the places where it does not fit the tool's schema.
         """
+        if (place := self._place(call)) is not self:
+            return await place.external_result(call, output, failed=failed, partial=partial, by=by)
         result = {"id": call_id_of(call), "output": output, "state": "error" if failed else "success"}
         if partial:
             result["partial"] = True
         await self._sending.update("external_result", {"results": [result], "by": by})
+        return None
 
     async def settle(
         self, call: PendingCall | str, *, happened: bool, output: str = "", by: str = "", reason: str = ""
     ) -> None:
         """Say whether a call happened whose outcome is unknown; the model hears of it. Raises Refused."""
+        if (place := self._place(call)) is not self:
+            return await place.settle(call, happened=happened, output=output, by=by, reason=reason)
         body = {"call_id": call_id_of(call), "happened": happened, "output": output, "by": by, "reason": reason}
         await self._sending.update("settle", body)
+        return None
 
     @property
     def links(self) -> dict[str, str]:
@@ -312,7 +343,13 @@ class Session(Steering):
         return await self._reading.last_event()
 
     async def pending(self) -> list[PendingCall]:
-        """The calls that wait for a person or an outside system."""
+        """The calls that wait for a person or an outside system, in the session and in all sub-agents below it that
+        are open: of those `at` says where, and `path` whose. `confirm`, `external_result` and `settle` here answer
+        them there."""
+        return [each.listed for each in await self.tree.pending()]
+
+    async def own_pending(self) -> list[PendingCall]:
+        """The same without sub-agents."""
         return await self._asking.query("pending", list[PendingCall])
 
     async def tasks(self) -> tuple[Task, ...]:
@@ -407,7 +444,7 @@ class Session(Steering):
     def until(self, reply_id: str, start: int = 1, *, live: bool = True) -> Until:
         """The same until that reply has ended or waits for somebody, whenever it was asked for: then its questions are
         told last, without a `seq` where they were told before `start`."""
-        questions = Questions(reply_id, self._reading.standing, self.pending)
+        questions = Questions(reply_id, self._reading.standing, self.own_pending)
         questions.resume()
         return Until(self.following(start, live=live), questions)
 

@@ -1,7 +1,7 @@
 """A session with all sub-agents below it: what waits anywhere in it is found, and answered, from the root."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,13 +9,15 @@ from longhaul.agent.values.budget import Raise
 from longhaul.agent.values.subagents import Child
 from longhaul.starter.client.cards import SessionCard, by_ids, listed, open_below
 from longhaul.starter.client.reading.queries import NoSession
-from longhaul.workflows.contract import PendingCall
+from longhaul.starter.client.wire import Refused, raised
+from longhaul.workflows.contract import PendingCall, SubAgentPlace
 
 if TYPE_CHECKING:
     from temporalio.client import WorkflowExecution
 
     from longhaul.starter.client.session import Session
 
+IDLE, WORKING = "idle", "working"
 AT_ONCE = 20
 """Sessions of one tree that are asked at one time."""
 
@@ -28,6 +30,16 @@ class WaitingBelow:
     call: PendingCall
     above: tuple[tuple["Session", str], ...] = ()
     """From the root down: each session above, and the call there that gave the task. Empty for the root's own."""
+
+    @property
+    def listed(self) -> PendingCall:
+        """The call as a session above lists it: with where it waits."""
+        if not self.above:
+            return self.call
+        at = SubAgentPlace(
+            session_id=self.session.id, agent=self.session.spec.name, workflow_id=self.session.workflow_id
+        )
+        return self.call.model_copy(update={"at": at})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +74,27 @@ class SessionTree:
         """Once the index has told it."""
 
     async def pending(self) -> list[WaitingBelow]:
-        """What waits in the session and in all sub-agents that are open, as `Session.pending` tells it: its own first,
-        then in the order in which they were started. A decision is bound to what is shown here, as everywhere. One
-        whose task has ended is open where something is still wanted of it, as of a call in doubt."""
-        return await self._below(self._root, ())
+        """What waits in the session and in all sub-agents that are open, as `Session.own_pending` tells it: its own
+        first, then in the order in which they were started. A decision is bound to what is shown here, as everywhere.
+        One whose task has ended is open where something is still wanted of it, as of a call in doubt."""
+        return await self._below(self._root, (), [])
+
+    async def asking(self) -> tuple[list[OpenBelow], bool]:
+        """The sub-agents that wait for somebody, and whether nothing below moves until they are answered: as the index
+        has it."""
+        # One that is idle has ended its task, and one that works on goes on without what is asked of it.
+        below = [each for each in await self.open_below() if each.card.status != IDLE]
+        found = [each for each in below if each.asks and each.card.status != WORKING]
+        return found, bool(found) and all(each in found or each.is_lead for each in below)
+
+    async def standing_still(self) -> list[PendingCall]:
+        """What sub-agents wait for, where none of them moves until it is answered; else nothing. They are asked only
+        where the index has it so."""
+        if not (await self.asking())[1]:
+            return []
+        moving: list[Session] = []
+        found = await self._below(self._root, (), moving)
+        return [] if moving else [each.listed for each in found if each.above and _is_asked(each.call)]
 
     async def open_below(self) -> list[OpenBelow]:
         """All sub-agents that are open below it. None is asked: the index may be a moment late."""
@@ -80,7 +109,7 @@ class SessionTree:
         for row in rows:
             card, waits = await listed(row)
             calls = waits.calls if waits is not None else ()
-            asks = tuple(call for call in calls if not call.wakes_at and not call.event)
+            asks = tuple(call for call in calls if _is_asked(call))
             found.append(OpenBelow(self._attached(card), card, asks, row.id in leads))
         return found
 
@@ -90,9 +119,14 @@ class SessionTree:
             self._head_id = next(iter([row.root_id or row.id async for row in self._index(own)]), "")
         return self._head_id or self._root.workflow_id
 
-    async def raise_budget(self, waiting: WaitingBelow, more: Raise, *, by: str = "") -> None:
-        """Raise what the whole tree may spend by so much, and hand it down to where it is waited for. A limit that is
-        set further down only is raised there. Raises Refused where a limit is not set."""
+    async def raise_budget(
+        self, waiting: WaitingBelow | PendingCall, more: Raise | Mapping[str, float], *, by: str = ""
+    ) -> None:
+        """Raise what the whole tree may spend by so much, as in `{"calls": 4}`, and hand it down to where it is waited
+        for. A limit that is set further down only is raised there. Raises Refused where a limit is not set."""
+        more = raised(more)
+        if isinstance(waiting, PendingCall):
+            waiting = await self._found(waiting)
         way = [*waiting.above, (waiting.session, "")]
         budgets = [(await session.status()).budget for session, _ in way]
         given, above = dict[str, float](more.given()), set[str]()
@@ -105,28 +139,47 @@ class SessionTree:
             if call_id and (handed := {name: given[name] for name in given if name in above}):
                 await session.change_budget(handed, child=call_id, by=by)
 
-    async def _below(self, session: "Session", above: tuple[tuple["Session", str], ...]) -> list[WaitingBelow]:
+    async def _found(self, call: PendingCall) -> WaitingBelow:
+        """Raises Refused for one that does not wait any more."""
+        for each in await self.pending():
+            if each.call.call_id == call.call_id and each.listed.at == call.at:
+                return each
+        raise Refused(f"waiting: {call.path or call.call_id!r} does not wait any more; ask `pending` again")
+
+    async def _below(
+        self, session: "Session", above: tuple[tuple["Session", str], ...], moving: "list[Session]"
+    ) -> list[WaitingBelow]:
+        """`moving`: sub-agents are added that go on without an answer."""
         try:
             async with self._room:
-                calls, status = await session.pending(), await session.status()
+                calls, status = await session.own_pending(), await session.status()
         except NoSession:
             if not above:
                 raise
             return []
         found = [WaitingBelow(session, call, above) for call in calls]
         begun = [child for child in status.children if child.workflow_id]
-        deeper = await asyncio.gather(*(self._of_child(session, child, above) for child in begun))
+        leads = any(not child.outcome for child in begun)
+        asks = status.status != WORKING and any(map(_is_asked, calls))
+        if above and not leads and not asks and status.status != IDLE:
+            moving.append(session)
+        deeper = await asyncio.gather(*(self._of_child(session, child, above, moving) for child in begun))
         return [*found, *(each for part in deeper for each in part)]
 
     async def _of_child(
-        self, session: "Session", child: Child, above: tuple[tuple["Session", str], ...]
+        self, session: "Session", child: Child, above: tuple[tuple["Session", str], ...], moving: "list[Session]"
     ) -> list[WaitingBelow]:
         opened = self._opened(session, child)
         if child.outcome:
             async with self._room:  # a closed one would be replayed to answer, so the server is asked first
                 if await opened.end():
                     return []
-        return await self._below(opened, (*above, (session, child.call_id)))
+        return await self._below(opened, (*above, (session, child.call_id)), moving)
+
+
+def _is_asked(call: PendingCall) -> bool:
+    """It does not just sleep."""
+    return not call.wakes_at and not call.event
 
 
 def _below(rows: "list[WorkflowExecution]", top: str) -> "list[WorkflowExecution]":

@@ -17,6 +17,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
 from longhaul.agent.plain.errors import LonghaulError
+from longhaul.agent.values.budget import Raise
 from longhaul.agent.values.conversation.messages import Msg, UserMsg, title_of
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.reach.connection import Naming
@@ -150,6 +151,15 @@ def refusal_of(error: WorkflowUpdateFailedError) -> Exception:
         return error
     kind = str(cause.details[0]) if cause.details else ""
     return _KINDS.get(kind, Refused)(cause.message)
+
+
+def raised(more: Raise | Mapping[str, float]) -> Raise:
+    """Raises Refused, which names the limit, for what is no raise."""
+    try:
+        return more if isinstance(more, Raise) else Raise.model_validate(dict(more))
+    except (ValidationError, TypeError, ValueError) as error:
+        limits = ", ".join(Raise.model_fields)
+        raise Refused(f"more: {str(more)[:200]!r} is no raise; send numbers by name, of {limits}") from error
 
 
 def call_id_of(call: PendingCall | str) -> str:

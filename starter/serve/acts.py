@@ -80,7 +80,9 @@ async def message(call: Call) -> tuple[int, Taken]:
     found = await session.result(reply_id)
     if said is None:
         return 202, Taken(reply_id=reply_id, status=found.status)
-    return 200, Taken(reply_id=reply_id, status=found.status, message=said)
+    # Where sub-agents are waited for, the session itself is at work.
+    status = "waiting" if said.finished_reason is None else found.status
+    return 200, Taken(reply_id=reply_id, status=status, message=said)
 
 
 async def within(seconds: float, call: Call, waiting: Coroutine[Any, Any, Found]) -> Found | None:
@@ -111,9 +113,9 @@ async def decide(call: Call) -> Decided:
 
 async def _seen(session: Session, body: Decision) -> PendingCall | str:
     """What the decision is about, under the digest that the caller sends: the session refuses it for anything else."""
-    waiting = next((one for one in await session.pending() if one.call_id == body.call_id), None)
-    if waiting is None:
-        return body.call_id  # the session says why it can't be decided
+    waiting = await _waiting(session, body.call_id, body.digest)
+    if isinstance(waiting, str):
+        return waiting  # the session says why it can't be decided
     if body.digest is not None:
         return waiting.model_copy(update={"digest": body.digest})
     if body.decision == "allow" and waiting.digest:
@@ -121,17 +123,38 @@ async def _seen(session: Session, body: Decision) -> PendingCall | str:
     return waiting
 
 
+async def _waiting(session: Session, call_id: str, digest: str | None = None) -> PendingCall | str:
+    """The call of that id: the session's own, or that of a sub-agent; of several below, the one of that digest. The id
+    where none waits."""
+    if own := [one for one in await session.own_pending() if one.call_id == call_id]:
+        return own[0]
+    found = [one for one in await session.pending() if one.call_id == call_id]
+    if len(found) > 1:
+        found = [one for one in found if digest and one.digest == digest] or found
+    if len(found) > 1:
+        places = ", ".join(one.at.session_id for one in found if one.at is not None)
+        raise wrong("call_id", call_id, f"it waits in several sessions: {places}; answer it in one of these")
+    return found[0] if found else call_id
+
+
 async def external_results(call: Call) -> None:
     body: Results = call.body
     session = session_of(call)
-    for one in body.results:
-        await session.external_result(one.id, one.output, failed=one.state == "error", partial=one.partial, by=call.by)
+    # Before the first is handed in: one that is not clear should leave nothing half done.
+    waiting = [await _waiting(session, one.id) for one in body.results]
+    for one, where in zip(body.results, waiting, strict=True):
+        await session.external_result(where, one.output, failed=one.state == "error", partial=one.partial, by=call.by)
 
 
 async def settle(call: Call) -> None:
     body: Settle = call.body
-    await session_of(call).settle(
-        body.call_id, happened=body.happened, output=body.output, by=call.by, reason=body.reason
+    session = session_of(call)
+    await session.settle(
+        await _waiting(session, body.call_id),
+        happened=body.happened,
+        output=body.output,
+        by=call.by,
+        reason=body.reason,
     )
 
 

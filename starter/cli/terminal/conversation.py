@@ -41,7 +41,6 @@ from longhaul.workflows.contract import PendingCall, Status
 SHORTEST_PAUSE_SECONDS = 3.0
 LONGEST_PAUSE_SECONDS = 30.0
 """Between looks; a fifth of the time that nothing has changed."""
-IDLE, WORKING = "idle", "working"
 
 
 class SubAgents:
@@ -60,14 +59,12 @@ class SubAgents:
         if now - self._looked_at < pause:
             return (), False
         self._looked_at = now
-        # One that is idle has ended its task, and one that works on goes on without what is asked of it.
-        below = [each for each in await self._lead.tree.open_below() if each.card.status != IDLE]
-        found = [each for each in below if each.asks and each.card.status != WORKING]
+        found, stands_still = await self._lead.tree.asking()
         calls = sorted(f"{each.card.workflow_id} {call.call_id}" for each in found for call in each.asks)
         if calls != self._asking:
             self._asking, self._changed_at = calls, now
             return found, False  # another one may have begun that the index does not know yet
-        return found, bool(found) and all(each in found or each.is_lead for each in below)
+        return found, stands_still
 
 
 MOST_BYTES = 20_000_000
@@ -245,7 +242,7 @@ class Conversation:
         may_wait = printer.asked or printer.doubted or not printer.begun or sleeps
         if self.interrupted or printer.running or printer.decided or not may_wait:
             return []
-        pending = await self.session.pending()
+        pending = await self.session.own_pending()
         printer.know(pending)
         if (
             any(call.waits_for == "settlement" for call in pending)
@@ -300,7 +297,7 @@ class Conversation:
         that answer it."""
         try:
             self._seen = await newest_event(self.session)
-            pending = [call for call in await self.session.pending() if call.call_id not in self.left]
+            pending = [call for call in await self.session.own_pending() if call.call_id not in self.left]
         except NoSession:
             return True
         if not pending or await self._decide(ReplyPrinter(self._screen, self.session, ""), pending):

@@ -289,7 +289,7 @@ class Commands:
             self._say("it goes on", "magenta")
 
     async def _status(self, _: str) -> None:
-        status, pending = await self._session.status(), await self._session.pending()
+        status, pending = await self._session.status(), await self._session.own_pending()
         flags = flags_of(self._session)
         self._screen.show_folded(render_session.head(status), *render_session.waiting(self._session.id, pending, flags))
 

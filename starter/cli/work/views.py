@@ -90,7 +90,7 @@ async def show(screen: Screen, name: Name, *, full: bool, form: str = "messages"
     async with connected() as app:
         session = await find_known(app, name)
         status = await session.status()
-        pending = await session.pending()
+        pending = await session.own_pending()
         below = (
             [each for each in await session.tree.pending() if each.above]
             if any(not child.outcome for child in status.children)
@@ -380,7 +380,7 @@ class Look:
         """The commands that answer what still waits; of a closed session nothing does."""
         asked = {call.id for call in event.tool_calls}
         try:
-            pending = await self._session.pending()
+            pending = await self._session.own_pending()
         except NoSession:
             return
         for call in pending:

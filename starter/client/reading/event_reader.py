@@ -314,6 +314,9 @@ log = logging.getLogger(__name__)
 UNHEARD_SECONDS = 1.0
 """Until a look where a stream has said nothing yet."""
 LONGEST_UNHEARD_SECONDS = 5.0
+SHORTEST_BELOW_SECONDS = 0.5
+LONGEST_BELOW_SECONDS = 30.0
+"""Between looks at sub-agents; a fifth of the time that the lead has waited for them."""
 LONGEST_HEARD_SECONDS = 20.0
 """A stream that is heard tells nearly all ends. This is for those that it does not tell."""
 
@@ -335,7 +338,19 @@ async def events_of(
                         yield each
 
 
-async def message_of(reply_id: str, result: Ask, stream: LiveStream, moves: Moves, *, just_asked: bool = False) -> Msg:
+AsksBelow = Callable[[], Awaitable[Sequence[PendingCall]]]
+"""What sub-agents wait for, where nothing moves without an answer; else nothing."""
+
+
+async def message_of(
+    reply_id: str,
+    result: Ask,
+    stream: LiveStream,
+    moves: Moves,
+    asks_below: AsksBelow,
+    *,
+    just_asked: bool = False,
+) -> Msg:
     """Asks when the stream says that the reply may have ended, or the server that the session has come to rest: a
     question costs the session's worker as much as a step of its own. What its workers lack is logged. `just_asked`: the
     request is a new one, with a reply of its own to come. Raises NoReply for an unknown one."""
@@ -343,7 +358,7 @@ async def message_of(reply_id: str, result: Ask, stream: LiveStream, moves: Move
     async with aclosing(stream):
         await stream.reach(guess=True)
         if just_asked and not await stream.pass_over(ends):
-            await _rest(stream, ends, moves, pauses)
+            await _rest(stream, ends, moves, pauses, None)
         elif not just_asked:
             await moves.note()
         while True:
@@ -355,23 +370,44 @@ async def message_of(reply_id: str, result: Ask, stream: LiveStream, moves: Move
                 return found.message
             if found.status == "unknown":
                 raise NoReply(f"the session knows no reply {reply_id!r}")
-            if found.lacking and found.lacking != lacking:
-                lacking = found.lacking
-                log.warning("reply %s waits for a worker that can go on: %s", reply_id, one_line(lacking))
+            lacking = _tell_lacking(reply_id, found, lacking)
             if found.status != "queued":
                 ends.is_made(found.message.id if found.message is not None else reply_id)
             if stream.silent and stream.reached:
                 await stream.look_again()  # it says nothing of what is recorded
-            await _rest(stream, ends, moves, pauses)
+            asked = await _rest(stream, ends, moves, pauses, asks_below if found.delegates else None)
+            if asked and found.message is not None:
+                waiting = {"waiting_for": [call.call_id for call in asked]}
+                return found.message.model_copy(update={"metadata": {**found.message.metadata, **waiting}})
 
 
-async def _rest(stream: LiveStream, ends: ToldEnds, moves: Moves, pauses: Pauses) -> None:
-    """Until it is time to ask."""
-    while not await stream.rest(_pause(stream, pauses), ends):
+def _tell_lacking(reply_id: str, found: ReplyResult, told: str) -> str:
+    """Logged once; returns what was told last."""
+    if found.lacking and found.lacking != told:
+        log.warning("reply %s waits for a worker that can go on: %s", reply_id, one_line(found.lacking))
+    return found.lacking or told
+
+
+async def _rest(
+    stream: LiveStream, ends: ToldEnds, moves: Moves, pauses: Pauses, asks_below: AsksBelow | None
+) -> Sequence[PendingCall]:
+    """Until it is time to ask, or until nothing moves any more without an answer to what sub-agents ask, which is
+    returned."""
+    clock = asyncio.get_running_loop().time
+    began = looked = clock()
+    while True:
+        pause = _pause(stream, pauses)
+        apart = min(max((looked - began) / 5, SHORTEST_BELOW_SECONDS), LONGEST_BELOW_SECONDS)
+        if await stream.rest(pause if asks_below is None else min(pause, apart), ends):
+            return ()
         if not stream.heard:
             await stream.make_sure()
         if await moves.due(told=stream.reached and stream.heard and not stream.silent):
-            return
+            return ()
+        if asks_below is not None and clock() - looked >= apart:
+            looked = clock()
+            if asked := await asks_below():
+                return asked
 
 
 def _pause(stream: LiveStream, pauses: Pauses) -> float:

@@ -142,6 +142,26 @@ async def test_a_session_is_begun_looked_at_decided_on_and_read(  # noqa: PLR091
 
 
 @pytest.mark.timeout(180)
+async def test_what_a_sub_agent_asks_is_told_and_decided_at_its_lead(tmp_path: Path, desk: dict[str, str]) -> None:
+    task = {"id": "t1", "name": "Agent", "input": {"agent": "scout", "task": "Greet the moon"}}
+    script = tmp_path / "scout.jsonl"
+    script.write_text("\n".join(json.dumps(line) for line in (WANTS_TO_EDIT, {"text": "Greeted."})))
+    below = f'[agents.scout]\nmodel = "scripted:{script}"\ntools = ["Edit"]\n'
+    agent(tmp_path, {"tool_calls": [task]}, {"text": "Done."}, more=below)
+
+    async with by_stdio(tmp_path, desk) as client:
+        begun = await told(client, "start_session", agent="lamp", text="Go", wait=60)
+        at = {"agent": "lamp", "session": begun["session"]}
+        (listed,) = (await told(client, "status", **at))["calls"]
+        await told(client, "decide", **at, call_id="edit-7", decision="allow", digest=listed["digest"])
+        thanked = await told(client, "send", **at, text="Well?", wait=60)
+
+    assert (begun["status"], [call["path"] for call in begun["calls"]]) == ("waiting", ["lamp › scout › Edit"])
+    assert listed == begun["calls"][0]
+    assert thanked["status"] == "finished"
+    assert (tmp_path / "greeting.txt").read_text() == "hello moon\n"
+
+
 async def test_what_one_client_begins_waits_for_another_one_when_its_server_is_gone(
     tmp_path: Path, desk: dict[str, str]
 ) -> None:

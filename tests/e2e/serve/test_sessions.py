@@ -379,3 +379,27 @@ async def test_whoever_sees_nothing_is_told_whose_sessions_they_do_not_see(
     assert (missing.status_code, hint in missing.json()["detail"]) == (404, True)
     assert (of_an_operator["total"], of_an_operator["note"]) == (0, "")
     assert "those begun without a user" in page
+
+
+async def test_what_a_sub_agent_asks_is_listed_and_decided_at_its_lead(tmp_path: Path, served: Serving) -> None:
+    task = {"id": "t1", "name": "Agent", "input": {"agent": "scout", "task": "Greet the moon"}}
+    script = tmp_path / "scout.jsonl"
+    script.write_text("\n".join(json.dumps(line) for line in (WANTS_TO_EDIT, {"text": "Greeted."})))
+    below = f'[agents.scout]\nmodel = "scripted:{script}"\ntools = ["Edit"]\n'
+    session = agent(tmp_path, {"tool_calls": [task]}, {"text": "Done."}, more=below)
+    allow = {"call_id": "edit-7", "decision": "allow"}
+
+    async with served.client() as ana:
+        asked = (await ana.post(f"{session}/messages", params={"wait": 60}, json={"messages": "Go"})).json()
+        (waiting,) = (await ana.get(f"{session}/pending")).json()["calls"]
+        unseen = await ana.post(f"{session}/decisions", json=allow)
+        other = await ana.post(f"{session}/decisions", json=allow | {"digest": "0" * len(waiting["digest"])})
+        decided = await ana.post(f"{session}/decisions", json=allow | {"digest": waiting["digest"]})
+        end = await finished(ana, f"{session}/result/{asked['reply_id']}")
+
+    assert (asked["status"], asked["message"]["metadata"]["waiting_for"]) == ("waiting", ["edit-7"])
+    assert waiting["path"] == "lamp › scout › Edit"
+    assert (waiting["at"]["agent"], waiting["at"]["session_id"]) == ("scout", f"{session.rsplit('/', 1)[1]}.t1")
+    assert (unseen.status_code >= 400, other.status_code >= 400, decided.status_code) == (True, True, 200)
+    assert end["message"]["content"][-1]["text"] == "Done."
+    assert (tmp_path / "greeting.txt").read_text() == "hello moon\n"

@@ -10,7 +10,7 @@ from longhaul.agent.values.conversation.messages import AssistantMsg
 from longhaul.starter.client.reading.event_reader import message_of
 from longhaul.starter.client.reading.glance import Moves
 from longhaul.starter.client.reading.live_stream import LiveStream
-from longhaul.workflows.contract import ReplyResult
+from longhaul.workflows.contract import PendingCall, ReplyResult
 
 DONE = ReplyResult(status="finished", message=AssistantMsg("mason", "Done."))
 WORKING = ReplyResult(status="working")
@@ -41,6 +41,10 @@ class Still:
         pass
 
 
+async def nobody_asks() -> list[PendingCall]:
+    return []
+
+
 async def test_what_the_workers_lack_is_logged_once_for_each_thing(caplog: pytest.LogCaptureFixture) -> None:
     answers: Iterator[ReplyResult] = iter([WORKING, NO_TOOL, NO_TOOL, NO_SECRET, WORKING, DONE])
 
@@ -48,7 +52,7 @@ async def test_what_the_workers_lack_is_logged_once_for_each_thing(caplog: pytes
         return next(answers)
 
     with caplog.at_level(logging.WARNING):
-        message = await message_of("r-1", result, cast(LiveStream, Silent()), cast(Moves, Still()))
+        message = await message_of("r-1", result, cast(LiveStream, Silent()), cast(Moves, Still()), nobody_asks)
 
     assert message.get_text_content() == "Done."
     assert [record.getMessage() for record in caplog.records] == [

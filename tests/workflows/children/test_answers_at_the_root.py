@@ -14,7 +14,7 @@ from longhaul.starter.cli.session_lookup import FOUND_FROM_ROOT, by_session, pla
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.tree import WaitingBelow
 from longhaul.starter.client.wire import Refused
-from tests.workflows.children.trees import SUMMED_UP, agent, child_of, lead, tasks
+from tests.workflows.children.trees import SUMMED_UP, agent, child_of, ended, lead, tasks
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, results, until
 
@@ -133,7 +133,9 @@ async def test_a_deadline_below_ends_a_call_and_the_lead_goes_on(stage: Stage) -
     deadline = {"remind_after": "1s", "expire_after": "2s"}
     session = lead(stage, {"scout": scout}, permission=PermissionContext.model_validate({"deadline": deadline}))
 
-    assert results(await session.reply("Go")) == [(SUCCESS, "Nobody was there.")]
+    reply = await session.submit("Go")
+
+    assert results(await ended(session, reply)) == [(SUCCESS, "Nobody was there.")]
 
 
 async def test_a_budget_that_a_grandchild_waits_for_is_raised_from_the_root_down(stage: Stage) -> None:

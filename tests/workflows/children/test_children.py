@@ -73,7 +73,8 @@ async def test_what_it_waits_for_is_in_the_inbox_with_its_path_and_is_answered_i
     await until(listed)
     assert call.path == "lamp › scout › send"
     assert (await session.status()).status == "working"
-    assert await session.pending() == []
+    assert [one.path for one in await session.pending()] == [call.path]
+    assert await session.own_pending() == []
     await child.confirm(call, allow=True, approver="ben")
 
     assert results(await session.wait(reply)) == [(SUCCESS, "Sent, I hope.")]

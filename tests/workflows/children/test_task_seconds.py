@@ -8,7 +8,7 @@ import pytest
 from longhaul.agent.values.conversation.messages import ToolResultState, problem
 from longhaul.starter.client.session import Session
 from tests.e2e.processes import a_while, running_with, worker
-from tests.workflows.children.trees import SUMMED_UP, agent, asked, child_of, lead, outcomes, tasks
+from tests.workflows.children.trees import SUMMED_UP, agent, asked, child_of, ended, lead, outcomes, tasks
 from tests.workflows.conftest import Line, Stage
 from tests.workflows.letters import calls, push_over, recorded, results, until
 from tests.workflows.roomy import failure_of_replay
@@ -80,7 +80,7 @@ async def test_its_task_ends_when_its_time_is_over_whatever_it_does(stage: Stage
         return await child.has_begun() and (await child.status()).status == kind.status
 
     await until(stands_there)
-    done = await session.wait(reply)
+    done = await ended(session, reply)
 
     ((state, told),) = results(done)
     assert state is ToolResultState.ERROR
@@ -89,10 +89,10 @@ async def test_its_task_ends_when_its_time_is_over_whatever_it_does(stage: Stage
     assert done.get_text_content() == "Summed up."
     assert await outcomes(session) == [("t1", "scout", "error")]
     entries = await recorded(stage, child)
-    (asks,), (ended,) = ([each for each in entries if each.kind == kind] for kind in ("interrupted", "finished"))
+    (asks,), (end,) = ([each for each in entries if each.kind == kind] for kind in ("interrupted", "finished"))
     begun = next(entry for entry in entries if entry.kind == "opened")
     assert asks.at - begun.at >= SECONDS * 1000 - 500, "not before its time"
-    assert ended.at - asks.at < 40_000, "and not when it wants to end"
+    assert end.at - asks.at < 40_000, "and not when it wants to end"
     await has_ended_well(stage, session, child)
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from longhaul.agent.values.conversation.messages import Msg
 from longhaul.starter.client.session import Session
 from longhaul.workflows.contract import PendingCall
 from tests.workflows.conftest import UNWATCHED, Line, Stage
@@ -64,6 +65,16 @@ async def listed(stage: Stage, child: Session) -> PendingCall:
 async def outcomes(session: Session) -> list[tuple[str, str, str]]:
     """Each sub-agent: call, agent, how it ended. Those of one turn are started at once, in no order."""
     return sorted((child.call_id, child.agent, child.outcome) for child in (await session.status()).children)
+
+
+async def ended(session: Session, reply_id: str) -> Msg:
+    """The message of a reply that has ended, whatever its sub-agents asked meanwhile."""
+
+    async def has_ended() -> bool:
+        return (await session.result(reply_id)).status == "finished"
+
+    await until(has_ended)
+    return await session.wait(reply_id)
 
 
 async def runs(stage: Stage, child: Session) -> int:

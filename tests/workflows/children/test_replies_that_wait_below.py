@@ -1,0 +1,85 @@
+"""A reply of a lead comes back when nothing moves without an answer to what its sub-agents ask."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longhaul.agent.values.conversation.messages import ToolResultState
+from longhaul.starter.client.wire import Refused
+from tests.workflows.children.trees import SUMMED_UP, agent, lead, tasks
+from tests.workflows.conftest import Stage
+from tests.workflows.letters import calls, results
+
+pytestmark = pytest.mark.server
+
+SENT = {"text": "Sent."}
+SUCCESS = ToolResultState.SUCCESS
+
+
+async def test_the_loop_of_the_readme_answers_what_two_sub_agents_and_one_below_them_ask(
+    stage: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    digger = agent(stage, calls("send", to="Bo"), SENT)
+    scout = agent(stage, tasks("d1 digger"), {"text": "The digger has it."}, agents={"digger": digger})
+    clerk = agent(stage, calls("send", to="Ana"), SENT)
+    session = lead(stage, {"scout": scout, "clerk": clerk}, tasks("t1 scout", "t2 clerk"), SUMMED_UP)
+    page = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+    (loop,) = re.findall(r"( +message = await session\.reply.*?print\(message[^\n]*)", page, re.DOTALL)
+    made: dict[str, Any] = {}
+    exec(f"async def run(session):\n{loop}", made)  # noqa: S102  our own page
+
+    await made["run"](session)
+
+    *asked, said = capsys.readouterr().out.splitlines()
+    assert sorted(line.split(" ", 1)[0] for line in asked) == ["send", "send"]
+    assert {"Ana" in line for line in asked} == {True, False}
+    assert said == "Summed up."
+    assert await session.pending() == []
+
+
+async def test_a_reply_that_waits_below_names_the_calls_that_pending_lists(stage: Stage) -> None:
+    session = lead(stage, {"scout": agent(stage, calls("send", to="Ana"), SENT)})
+
+    message = await session.reply("Go")
+
+    (call,) = await session.pending()
+    assert (message.finished_reason, message.metadata["waiting_for"]) == (None, [call.call_id])
+    assert call.path == "lamp › scout › send"
+    assert call.at is not None
+    assert (call.at.session_id, call.at.agent) == (f"{session.id}.t1", "scout")
+    assert await session.own_pending() == []
+    with pytest.raises(Refused):
+        await session.confirm(call.model_copy(update={"digest": "of something else"}), allow=True)
+    await session.confirm(call, allow=False, reason="Not to Ana.")
+    assert results(await session.wait(message.id)) == [(SUCCESS, "Sent.")]
+
+
+async def test_a_reply_comes_back_for_a_budget_that_runs_out_below(stage: Stage) -> None:
+    tight: dict[str, Any] = {"budget": {"max_calls": 1}}
+    scout = agent(stage, calls("fetch", page=1), {"text": "Dug."}, **tight)
+    session = lead(stage, {"scout": scout}, budget={"max_calls": 5})
+
+    message = await session.reply("Go")
+
+    assert message.finished_reason is None
+    (waiting,) = await session.pending()
+    assert (waiting.waits_for, waiting.at and waiting.at.session_id) == ("budget", f"{session.id}.t1")
+    with pytest.raises(Refused, match=r"more: .*calls"):
+        await session.tree.raise_budget(waiting, {"cals": 4})
+    await session.tree.raise_budget(waiting, {"calls": 4}, by="ana")
+    assert results(await session.wait(message.id)) == [(SUCCESS, "Dug.")]
+    with pytest.raises(Refused, match="does not wait any more"):
+        await session.tree.raise_budget(waiting, {"calls": 4})
+
+
+async def test_a_result_from_outside_is_handed_in_at_the_lead(stage: Stage) -> None:
+    scout = agent(stage, calls("courier", parcel="a ring"), {"text": "Brought."}) | {"tools": ["courier"]}
+    session = lead(stage, {"scout": scout})
+    message = await session.reply("Go")
+    (call,) = await session.pending()
+
+    await session.external_result(call, "delivered")
+
+    assert results(await session.wait(message.id)) == [(SUCCESS, "Brought.")]
