@@ -73,6 +73,8 @@ class Watch(OpenValue):
     ping_pong: int = sparse(0, ge=0)
     monologue: int = sparse(0, ge=0)
     """Replies that only speak, to requests that say nothing."""
+    unasked: bool = sparse(False)
+    """The reply that is being made is to such a request."""
     empty_replies: int = sparse(0, ge=0)
     owed: Pattern = sparse("")
     """What the model is to be told before it is asked again."""
@@ -103,7 +105,7 @@ def with_call(watch: Watch, config: StuckConfig, call: ToolCallBlock, result: To
 def with_turn(watch: Watch, config: StuckConfig) -> Watch:
     """After every call of the turn has its result."""
     if not watch.open or all(call.polls for call in watch.open):
-        return Watch(monologue=watch.monologue)
+        return Watch(monologue=watch.monologue, unasked=watch.unasked)
     turn, last = _turn_of(watch.open), watch.last
     again, failed_again = last == turn, last is not None and last.failed and last.calls == turn.calls
     counted = Watch(
@@ -112,6 +114,7 @@ def with_turn(watch: Watch, config: StuckConfig) -> Watch:
         same_result=watch.same_result + 1 if again else 1,
         same_error=watch.same_error + 1 if turn.failed and failed_again else int(turn.failed),
         ping_pong=_ping_pong(watch, turn),
+        unasked=watch.unasked,
     )
     return counted.model_copy(update={"owed": _owed(counted, config)})
 
@@ -122,7 +125,7 @@ def with_words(watch: Watch, message: Msg) -> Watch:
         return watch.model_copy(update={"empty_replies": 0, "monologue": 0})
     if says_nothing(message):
         return watch.model_copy(update={"empty_replies": watch.empty_replies + 1, "owed": "empty_replies"})
-    return watch.model_copy(update={"empty_replies": 0, "monologue": watch.monologue + 1})
+    return watch.model_copy(update={"empty_replies": 0, "monologue": watch.monologue + int(watch.unasked)})
 
 
 def with_request(watch: Watch, config: StuckConfig, *, says_something: bool) -> Watch:
@@ -130,7 +133,7 @@ def with_request(watch: Watch, config: StuckConfig, *, says_something: bool) -> 
     if says_something:
         return UNWATCHED
     owed: Pattern = "monologue" if 0 < watch.monologue == config.monologue - 1 else ""
-    return Watch(monologue=watch.monologue, owed=owed)
+    return Watch(monologue=watch.monologue, owed=owed, unasked=True)
 
 
 def says_nothing(message: Msg) -> bool:

@@ -182,15 +182,14 @@ def test_a_model_that_finds_its_words_goes_on() -> None:
 
 
 def test_three_replies_of_words_to_requests_without_any_are_a_monologue() -> None:
-    play = watched([text("I will begin."), text("Soon."), text("Any moment."), text("Now I do.")])
+    play = watched([text("I will begin."), text("Soon."), text("Any moment."), text("Nearly."), text("Now I do.")])
     play.say("Build it")
     play.run()
-    play.tell("submit", {"request_id": "on1"})
-    play.run()
-    play.tell("submit", {"request_id": "on2"})
-    play.run()
+    for request in ("on1", "on2", "on3"):
+        play.tell("submit", {"request_id": request})
+        play.run()
 
-    assert ends(play) == [FinishedReason.COMPLETED, FinishedReason.COMPLETED, FinishedReason.STUCK]
+    assert ends(play) == [*[FinishedReason.COMPLETED] * 3, FinishedReason.STUCK]
     assert warnings(play) == ["monologue"]
     play.say("Really build it", "r2")
     play.run()
