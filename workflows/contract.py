@@ -220,6 +220,8 @@ class PendingCall(OpenValue):
     sleeps until `wakes_at`, if nobody tells of its `event` before. `budget`: it is no call, but that the reply needs
     more than the session may spend."""
     reason: str = sparse("")
+    risk: str = sparse("")
+    """How dangerous an analyzer found it: low, medium, high or unknown; empty where none has looked."""
     notice: str = sparse("")
     """What to look at beside the arguments: the diff of an edit."""
     suggested_rules: tuple[PermissionRule, ...] = sparse(())

@@ -114,6 +114,7 @@ def pending(record: Record, most: int | None = None) -> list[PendingCall]:
             input=call.input,
             waits_for=call.waits_for or "",
             reason=call.reason,
+            risk=call.facts.risk,
             notice=call.facts.notice,
             suggested_rules=call.suggested_rules,
             asked_at=iso(call.asked_at),
