@@ -15,7 +15,7 @@ from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.spec.agent_spec import ContextConfig
 from longhaul.starter.client.reading.glance import Moves
 from longhaul.starter.client.updates import Sending
-from longhaul.starter.client.wire import as_messages, check_given, plain
+from longhaul.starter.client.wire import Refused, as_messages, check_given, plain
 from longhaul.workflows.contract import Status
 
 if TYPE_CHECKING:
@@ -31,9 +31,11 @@ class Steering:
     _sending: Sending
 
     async def observe(self, messages: str | Msg | Sequence[Msg]) -> None:
-        """Add to the context without asking for a reply."""
+        """Add to the context without asking for a reply. Raises Refused where there is nothing to add."""
         given = await self.hooks.before("observe", self, messages)
-        await self._sending.update_with_start("observe", {"messages": as_messages(given)})
+        if not (told := as_messages(given)):
+            raise Refused("messages: there is none to observe; send text, a Msg, or a list with at least one Msg")
+        await self._sending.update_with_start("observe", {"messages": told})
         await self.hooks.after("observe", self, given, None)
 
     async def notify(self, event: str, payload: str = "", *, request_id: str | None = None, by: str = "") -> bool:

@@ -1,7 +1,7 @@
 """From the client's Python values to what crosses to Temporal: bodies, refusals, and how a session is started."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -186,8 +186,8 @@ def decision_on(
     return decision
 
 
-def as_messages(messages: str | Msg | Sequence[Msg] | None) -> list[Any]:
-    """Messages as the session reads them; a string is the user's."""
+def as_messages(messages: object) -> list[Any]:
+    """Messages as the session reads them; a string is the user's. Raises Refused for what is none."""
     match messages:
         case None:
             return []
@@ -195,8 +195,23 @@ def as_messages(messages: str | Msg | Sequence[Msg] | None) -> list[Any]:
             return [plain(UserMsg("user", messages))]
         case Msg():
             return [plain(messages)]
+        case Mapping():
+            return [messages]
+        case Iterable() if not isinstance(messages, bytes | BaseModel):
+            given = list(messages)
+            for place, message in enumerate(given):
+                if not isinstance(message, Msg | Mapping):
+                    raise _no_message(f"messages[{place}]", message)
+            return [plain(message) for message in given]
         case _:
-            return [plain(message) for message in messages]
+            raise _no_message("messages", messages)
+
+
+def _no_message(where: str, given: object) -> Refused:
+    return Refused(
+        f"{where}: {str(given)[:80]!r} is of type {type(given).__name__}; send text, a Msg, a list of Msg, or None to "
+        "have the agent go on"
+    )
 
 
 def title_in(body: Mapping[str, Any]) -> str:
