@@ -19,6 +19,9 @@ def approve(  # noqa: PLR0913  one parameter a flag
     s: options.SessionName,
     calls: options.Calls = None,
     *,
+    every: Annotated[
+        bool, typer.Option("--all", help="All calls that wait: needed where several do and nobody can be asked.")
+    ] = False,
     edit: Annotated[str | None, typer.Option(help="Other arguments, as a JSON object; for one call.")] = None,
     editor: Annotated[
         bool,
@@ -48,6 +51,7 @@ def approve(  # noqa: PLR0913  one parameter a flag
         on_session(s, user, agent, lambda screen, name: steering.show_whole(screen, name, calls or ()), as_json=as_json)
     decision = steering.DecisionFlags(
         allow=True,
+        every=every,
         input=edit,
         by_editor=editor,
         accept_rules=accept_rules,

@@ -51,6 +51,8 @@ class DecisionFlags:
     """What is to be decided about one call or all that wait."""
 
     allow: bool
+    every: bool = False
+    """All that wait are meant."""
     reason: str = ""
     input: str | None = None
     by_editor: bool = False
@@ -92,10 +94,17 @@ async def decide(screen: Screen, name: Name, call_ids: Sequence[str], decision: 
         ):
             if given is not None and len(chosen) != 1:
                 raise Misuse(f"{flag} is for one call, and {len(chosen)} were chosen: {', '.join(chosen)}; name it")
+        if decision.every and call_ids:
+            raise Misuse("--all is for all calls that wait; leave the ids out, or --all")
+        if decision.allow and not decision.every and not call_ids and len(chosen) > 1 and not screen.answers:
+            raise Misuse(
+                f"{len(chosen)} calls wait, and nobody can be asked here about each: {', '.join(chosen)}; name those "
+                "that are meant, or say --all. Nothing was approved"
+            )
         codes = list[int]()
         for session, calls in by_session(root, waiting, call_ids):
             shown = [call for call in calls.values() if call is not None]
-            if decision.is_bare and not call_ids and screen.answers:
+            if decision.is_bare and not call_ids and not decision.every and screen.answers:
                 codes.append(await _ask_about_each(screen, session, shown, decider(decision.approver)))
             else:
                 codes.append(await _decide_there(screen, session, calls, decision))

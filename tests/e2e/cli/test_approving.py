@@ -49,7 +49,11 @@ async def test_calls_of_a_batch_are_decided_one_by_one_and_the_rest_together(cli
     twice = cli("approve", "wages", "bo")
     shown = cli("show", "wages", "--json")
     assert paid(ledger) == ["bo"]
-    rest = cli("approve", "wages", "--as", "eve")
+    bare = cli("approve", "wages", "--as", "eve")
+    with_rules = cli("approve", "wages", "--accept-rules", "--as", "eve")
+    both = cli("approve", "wages", "cy", "--all", "--as", "eve")
+    assert paid(ledger) == ["bo"]
+    rest = cli("approve", "wages", "--all", "--as", "eve")
     done = await session.wait(waiting.id)
 
     assert one.document == {"session": "wages", "decision": "allow", "decided": ["bo"]}
@@ -58,6 +62,10 @@ async def test_calls_of_a_batch_are_decided_one_by_one_and_the_rest_together(cli
     assert (unknown.code, "'nobody' is no call here" in unknown.err) == (2, True)
     assert (twice.code, "'bo' is finished, decided by eve" in twice.err) == (2, True)
     assert [call["call_id"] for call in shown.document["pending"]] == ["cy", "dot"]
+    for several in (bare, with_rules):
+        assert (several.code, "2 calls wait, and nobody can be asked here about each: cy, dot" in several.err) == (2, True)
+        assert "--all" in several.err
+    assert (both.code, "--all is for all calls that wait" in both.err) == (2, True)
     assert rest.out == "approved pay cy\napproved pay dot\n"
     assert sorted(paid(ledger)) == ["bo", "cy", "dot"]
     texts = {result.id: result.get_text() for result in done.get_tool_results()}
