@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from longhaul.activities.process.program_run import Ending, run_supervised
+from longhaul.activities.process.program_run import Ending, find_ripgrep, run_supervised
 from longhaul.activities.process.threads import in_thread
 from longhaul.activities.repository import has_second_name
 from longhaul.activities.shell.paths import (
@@ -149,7 +149,7 @@ _NUMBERED = re.compile(rb"([0-9]+)([:-])")
 
 
 class Grep(Tool):
-    """Finds text in files. `ripgrep` is the program's path."""
+    """Finds text in files."""
 
     boxed_from = __name__
     name = "Grep"
@@ -161,7 +161,9 @@ class Grep(Tool):
     timeout_seconds = TIMEOUT_SECONDS + 30
     input_schema = GREP_INPUT_SCHEMA
 
-    def __init__(self, ripgrep: str) -> None:
+    def __init__(self, ripgrep: str | None = None) -> None:
+        """`ripgrep`: the program's path. None = the one that is found when it runs: whoever names the tool for an agent
+        may sit at another machine than the workers."""
         self._program = ripgrep
 
     async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
@@ -173,7 +175,10 @@ class Grep(Tool):
         paths_alone = call.arguments.get("output_mode", "files_with_matches") == "files_with_matches"
         shown = ShownLines(paths_alone=paths_alone, numbers=call.arguments.get("-n", True)) if in_folder else None
         window = LineWindow(offset, limit, f"{cwd}/" if cwd != Path("/") else "", shown)
-        command = [self._program, *words]
+        program = self._program or await in_thread(lambda _: find_ripgrep())
+        if program is None:
+            raise ToolError("there is no search program (rg) on this worker; find the files with Glob, and Read them")
+        command = [program, *words]
         # It stands in `/`, from where globs count: what is left out is so wherever the search begins.
         environment = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}
         try:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import NoReturn
 
 from longhaul.activities.attempt.secrets import given
-from longhaul.activities.process.program_run import find_ripgrep
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError
 from longhaul.activities.tools.sandbox_call import ANSWER, ASK, BoxedAnswer, BoxedAsk
 from longhaul.agent.permission.call_facts import CallFacts
@@ -50,7 +49,7 @@ def _found(ask: BoxedAsk) -> Tool:
         if isinstance(value, Tool) and value.name == ask.tool:
             return value
         if isinstance(value, type) and issubclass(value, Tool) and getattr(value, "name", "") == ask.tool:
-            made: Tool = value(find_ripgrep()) if ask.tool == "Grep" else value()  # type: ignore[call-arg]
+            made: Tool = value()
             return made
     raise ToolError(f"there is no tool {ask.tool!r} in {ask.module!r}, as the sandbox sees it")
 
