@@ -24,7 +24,14 @@ from longhaul.agent.plain.errors import BadSetup, what_is_wrong
 from longhaul.agent.plain.text import did_you_mean
 from longhaul.agent.plain.values import Many, sparse
 from longhaul.agent.values.conversation.tools import Effect
-from longhaul.agent.values.spec.mcp import HttpMCPConfig, MCPClient, MCPConfig, StdioMCPConfig, secrets_in
+from longhaul.agent.values.spec.mcp import (
+    HttpMCPConfig,
+    MCPClient,
+    MCPConfig,
+    StdioMCPConfig,
+    secrets_in,
+    without_query,
+)
 
 
 class NotOffered(Exception):
@@ -182,11 +189,12 @@ class OfferedServers:
 
     def _check(self, name: str, config: MCPConfig) -> None:
         if isinstance(config, HttpMCPConfig):
+            address = without_query(config.url)
             for key in _secrets_of(config) or (NO_KEY,):
-                if not is_among(key, config.url, self._places):
+                if not is_among(key, address, self._places):
                     raise NotOffered(
-                        f"agents may not name the address {config.url!r} of the MCP server {name!r} on this worker; "
-                        f"its operator lists `{key}={config.url}` in {LIST}, or describes the server in {SETTING}"
+                        f"agents may not name the address {address!r} of the MCP server {name!r} on this worker; "
+                        f"its operator lists `{key}={address}` in {LIST}, or describes the server in {SETTING}"
                     )
             return
         if (config.command, *config.args) not in self._commands:
@@ -262,7 +270,9 @@ def _words(entry: str) -> tuple[str, ...]:
 
 
 def _secrets_of(config: MCPConfig) -> tuple[str, ...]:
-    return secrets_in((config.env if isinstance(config, StdioMCPConfig) else config.headers).values())
+    if isinstance(config, StdioMCPConfig):
+        return secrets_in(config.env.values())
+    return secrets_in((config.url, *config.headers.values()))
 
 
 def _narrowed(offered: OfferedServer, client: MCPClient, config: MCPConfig) -> Server:

@@ -19,6 +19,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self, cast
+from urllib.parse import parse_qsl
 
 import anyio
 import httpx2
@@ -30,10 +31,18 @@ from mcp.shared.message import SessionMessage
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.mcp.allowed_servers import Server, ServerAway
 from longhaul.activities.mcp.outcomes import HELD_SECONDS, Outcomes, is_followed, of_this_call
+from longhaul.activities.models.profiles import is_within
 from longhaul.activities.process import relay
 from longhaul.activities.process.sandbox import CantConfine, boxed
 from longhaul.activities.shell.environment_variables import scrubbed
-from longhaul.agent.values.spec.mcp import HttpMCPConfig, StdioMCPConfig, secrets_in, with_secrets
+from longhaul.agent.values.spec.mcp import (
+    HttpMCPConfig,
+    StdioMCPConfig,
+    query_with_secrets,
+    secrets_in,
+    with_secrets,
+    without_query,
+)
 
 LINE_BYTES = 64_000_000
 """Of one message: what is longer than a result may be guards the worker's memory alone."""
@@ -181,13 +190,15 @@ async def streams(server: Server, secrets: WorkerSecrets, errors: IO[bytes], sta
             yield both
         return
     client = _http(config, server, secrets, status)
-    if is_sse(config.url):
+    # The package, and what it logs and raises, see the address without its query, in which a key may be.
+    address = without_query(config.url)
+    if is_sse(address):
         async with sse_client(
-            config.url, httpx_client_factory=lambda headers=None, timeout=None, auth=None: client
+            address, httpx_client_factory=lambda headers=None, timeout=None, auth=None: client
         ) as both:
             yield both
         return
-    async with client, streamable_http_client(config.url, http_client=client) as both:
+    async with client, streamable_http_client(address, http_client=client) as both:
         yield both
 
 
@@ -221,13 +232,15 @@ def _in_its_box(server: Server, words: tuple[str, ...], folder: Path) -> tuple[s
 
 
 def _http(config: HttpMCPConfig, server: Server, secrets: WorkerSecrets, status: Outcomes) -> httpx2.AsyncClient:
+    address = without_query(config.url)
+    query = query_with_secrets(config.url, secrets.named(secrets_in((config.url,))))
     return httpx2.AsyncClient(
         headers=_filled(config.headers, secrets),
         # An answer may take as long as a call; what is opened must open sooner.
         timeout=httpx2.Timeout(config.timeout, read=server.timeout_seconds + config.timeout),
         # Another address was not listed, and would be sent the headers.
         follow_redirects=False,
-        transport=_Bounded(status, by_stream=is_sse(config.url)),
+        transport=_Bounded(status, address, query, by_stream=is_sse(address)),
     )
 
 
@@ -243,12 +256,14 @@ def _certificates() -> ssl.SSLContext:
 
 
 class _Bounded(httpx2.AsyncHTTPTransport):
-    """Ends answers that would fill the worker's memory, and notes what is no answer."""
+    """Ends answers that would fill the worker's memory, notes what is no answer, and adds the query to what is asked of
+    the server's address and those below it."""
 
-    def __init__(self, status: Outcomes, *, by_stream: bool) -> None:
+    def __init__(self, status: Outcomes, address: str, query: str, *, by_stream: bool) -> None:
         """`by_stream`: all answers come in one stream, and none as that to its request."""
         super().__init__(verify=_certificates())
         self._status, self._by_stream = status, by_stream
+        self._address, self._query = address, query.encode()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         status = of_this_call.get() or self._status
@@ -258,7 +273,7 @@ class _Bounded(httpx2.AsyncHTTPTransport):
         if request.method == "GET":
             status.resume()
         try:
-            response = await super().handle_async_request(request)
+            response = await super().handle_async_request(self._with_query(request))
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout):
             if begins:
                 status.is_unsent = True
@@ -266,6 +281,7 @@ class _Bounded(httpx2.AsyncHTTPTransport):
             raise
         if isinstance(response.stream, httpx2.AsyncByteStream):
             response.stream = _Counted(response, response.stream, status)
+        self._take_query_out(response, request)
         if is_followed(response, request):
             return response
         if begins:
@@ -273,6 +289,24 @@ class _Bounded(httpx2.AsyncHTTPTransport):
             await status.judge(response, request, is_call=is_call, by_stream=self._by_stream)
         response.headers.pop("location", None)  # the package would go there, as far as it is of the same host
         return response
+
+    def _with_query(self, request: httpx2.Request) -> httpx2.Request:
+        """Of its own request nobody but the server sees more than the address: the client logs each that it makes."""
+        if not self._query or not is_within(str(request.url), self._address):
+            return request
+        url = request.url.copy_with(query=self._query)
+        sent = httpx2.Request(request.method, url, headers=request.headers, extensions=request.extensions)
+        sent.stream = request.stream
+        return sent
+
+    def _take_query_out(self, response: httpx2.Response, request: httpx2.Request) -> None:
+        """A server that leads to its address with a slash mostly repeats the query, which the next request is given
+        anyway."""
+        if not self._query or not response.has_redirect_location:
+            return
+        led = request.url.join(response.headers["location"])
+        if parse_qsl(led.query, keep_blank_values=True) == parse_qsl(self._query, keep_blank_values=True):
+            response.headers["location"] = str(led.copy_with(query=None))
 
 
 class _Counted(httpx2.AsyncByteStream):

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticCustomError
 
 
 class LonghaulError(Exception):
@@ -45,8 +46,17 @@ def what_is_wrong(error: ValidationError) -> str:
     message = first["msg"].removeprefix("Value error, ")
     value: object = first.get("input")
     given = shortened(value)
-    is_said = first["loc"][-1:] == ("api_key_env",) or (isinstance(value, str) and given in message)
+    is_hidden = first["loc"][-1:] == ("api_key_env",) or first["type"] == _NOT_REPEATED
+    is_said = is_hidden or (isinstance(value, str) and given in message)
     return f"{field}: {message}{'' if is_said else f' (it is {given})'}{more}"
+
+
+_NOT_REPEATED = "not_repeated"
+
+
+def not_repeated(message: str) -> PydanticCustomError:
+    """For a validator: the complaint about a value that may hold a key, so that nobody repeats it."""
+    return PydanticCustomError(_NOT_REPEATED, "{message}", {"message": message})
 
 
 def shortened(value: object) -> str:

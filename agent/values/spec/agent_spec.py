@@ -234,7 +234,7 @@ Middlewares = Annotated[tuple[str, ...], NAMES, Field(max_length=50), AfterValid
 class AgentSpec(Value):
     """Everything about an agent that a session records at its start."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True, hide_input_in_errors=True)
     name: str = Field(default="longhaul", min_length=1, max_length=200)
     """As sessions are found by; in an agent file it is the file's name, where none is given."""
     system_prompt: str = "You are a careful software agent. Use the tools to find out; do not guess."

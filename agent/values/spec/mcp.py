@@ -7,9 +7,11 @@ agents do that. Words of the seed; `activities.mcp` speaks to them.
 import re
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
+from urllib.parse import quote, unquote
 
-from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
+from longhaul.agent.plain.errors import not_repeated
 from longhaul.agent.plain.values import Given, Many, OpenValue, Value, sparse
 from longhaul.agent.values.conversation.messages import Usage
 from longhaul.agent.values.spec.known_names import MCP, FullModelName
@@ -42,6 +44,22 @@ _HOLDER = re.compile(r"[0-9a-f]{12}")
 """As a worker names itself."""
 _SECRET = re.compile(r"\[secret ([A-Za-z_][A-Za-z0-9_]*)\]")
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+(/[^\s?#@%\\]*)?")
+_PAIR = re.compile(
+    r"([A-Za-z0-9._~%+-]{1,200})=((?:\[secret [A-Za-z_][A-Za-z0-9_]*\]|[A-Za-z0-9._~%+!$'()*,;:@/?=-])*)"
+)
+"""Of a query: a name, and a value in which marks may stand."""
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_KEY_WORDS = frozenset(
+    {
+        *("key", "apikey", "accesskey", "secretkey", "token", "accesstoken", "authtoken", "secret", "clientsecret"),
+        *("password", "passwd", "pwd", "passphrase", "auth", "authorization", "authentication", "bearer", "jwt"),
+        *("credential", "credentials", "sig", "signature", "pat"),
+    }
+)
+LONGEST_ADDRESS = 1_000
+_KEY_LENGTH = 20
+"""What is shorter, and not named as a key, is taken for a setting."""
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _HEADER = re.compile(r"[A-Za-z0-9!#$&'*+.^_`|~-]{1,100}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 _CREDENTIALS = frozenset({"authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie"})
@@ -61,6 +79,45 @@ def secrets_in(texts: Iterable[str]) -> tuple[str, ...]:
 def with_secrets(text: str, values: dict[str, str]) -> str:
     """The text with the values of its marks."""
     return _SECRET.sub(lambda found: values[found[1]], text)
+
+
+def without_query(url: str) -> str:
+    """The address alone, by which servers are listed."""
+    return url.partition("?")[0]
+
+
+def query_with_secrets(url: str, values: dict[str, str]) -> str:
+    """The query of an address, with the values of its marks as a query has them; empty: it has none."""
+    return with_secrets(url.partition("?")[2], {name: quote(value, safe="") for name, value in values.items()})
+
+
+def _check_query(query: str) -> None:
+    """Raise ValueError for one that can't be read, or that holds a key which is written out."""
+    for part in query.split("&"):
+        pair = _PAIR.fullmatch(part)
+        if pair is None:
+            raise not_repeated(
+                "its query can't be read: write NAME=VALUE&NAME=VALUE, with %XX for what is no letter or digit, and "
+                "with `[secret NAME]` for a key"
+            )
+        name, value = unquote(pair[1]), unquote(pair[2].replace("+", " "))
+        beside = _SECRET.sub("", value)
+        if _looks_like_key(beside) or (beside == value and value and _is_named_as_key(name)):
+            raise not_repeated(
+                f"{name[:50]!r} in its query holds a key, which would stand in the session's history: write "
+                f"`{pair[1][:50]}=[secret NAME]`, and workers put in the secret of that name"
+            )
+
+
+def _is_named_as_key(name: str) -> bool:
+    words = [word.lower() for word in _WORD.findall(name)]
+    return bool(words) and (words[-1] in _KEY_WORDS or "".join(words[-2:]) in _KEY_WORDS)
+
+
+def _looks_like_key(value: str) -> bool:
+    """Long, of letters and digits mixed, and no UUID, by which workspaces and projects are named."""
+    runs = re.findall(r"[A-Za-z0-9_+/=-]+", "" if _UUID.fullmatch(value) else value)
+    return any(len(run) >= _KEY_LENGTH and re.search("[0-9]", run) and re.search("[A-Za-z]", run) for run in runs)
 
 
 def server_of(tool: str) -> str:
@@ -117,7 +174,10 @@ class StdioMCPConfig(Value):
 class HttpMCPConfig(Value):
     """A server by its address: Streamable HTTP, or SSE where the path ends in `/sse`."""
 
-    url: str = Field(max_length=1_000)
+    model_config = ConfigDict(hide_input_in_errors=True)  # a key may be written out where its mark belongs
+
+    url: str
+    """At most 1,000 characters. In the values of its query `[secret NAME]` stands for a secret of the worker's."""
     headers: dict[str, str] = sparse({}, max_length=20)
     """`[secret NAME]` stands for a secret of the worker's: what is written out here is in the session's history."""
     timeout: float = sparse(30.0, gt=0, le=600)
@@ -126,8 +186,16 @@ class HttpMCPConfig(Value):
     @field_validator("url")
     @classmethod
     def _is_an_address(cls, url: str) -> str:
-        if not (url.isascii() and _ADDRESS.fullmatch(url)):
-            raise ValueError("it has to be a plain address: https://HOST/PATH or http://HOST:PORT/PATH")
+        if len(url) > LONGEST_ADDRESS:
+            raise not_repeated(f"it has more than {LONGEST_ADDRESS:,} characters")
+        address, mark, query = url.partition("?")
+        if not (address.isascii() and _ADDRESS.fullmatch(address)):
+            raise not_repeated(
+                "it has to be an address: https://HOST/PATH or http://HOST:PORT/PATH, and behind it `?NAME=VALUE`, "
+                "with `[secret NAME]` for a key"
+            )
+        if mark:
+            _check_query(query)
         return url
 
     @field_validator("headers")
@@ -141,7 +209,7 @@ class HttpMCPConfig(Value):
             if not (value.isascii() and value.isprintable()) or len(value) > 1_000:
                 raise ValueError(f"{name}: a value has at most 1,000 characters of plain text")
             if name.lower() in _CREDENTIALS and not _SECRET.search(value):
-                raise ValueError(f"{name} holds a credential: write `[secret NAME]` in its place, which workers know")
+                raise not_repeated(f"{name} holds a credential: write `[secret NAME]` in its place, which workers know")
         if len({name.lower() for name in headers}) < len(headers):
             raise ValueError("a header stands there twice")
         return headers
@@ -160,6 +228,8 @@ MCPConfig = Annotated[
 
 class MCPClient(Value):
     """One server, whose tools the agent has under the names `mcp__NAME__TOOL`."""
+
+    model_config = ConfigDict(hide_input_in_errors=True)
 
     name: str = Field(min_length=1, max_length=30)
     is_stateful: bool = sparse(False)

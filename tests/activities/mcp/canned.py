@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import uvicorn
 from starlette.requests import Request
@@ -32,7 +33,7 @@ class Canned:
 class CannedServer:
     """`calls` counts those that have come, `resumed` the streams that were asked for anew."""
 
-    first: list[Canned]
+    first: list[Canned] = field(default_factory=list)
     stream: Canned = Canned(405)
     """What each GET is answered with."""
     held: dict[int, float] = field(default_factory=dict)
@@ -111,8 +112,11 @@ def _answer(asked: dict[str, object]) -> Response:
     return JSONResponse({"jsonrpc": "2.0", "id": asked["id"], "result": result}, headers=headers)
 
 
+Served = TypeVar("Served", bound=CannedServer)
+
+
 @asynccontextmanager
-async def canned(server: CannedServer) -> AsyncIterator[CannedServer]:
+async def canned(server: Served) -> AsyncIterator[Served]:
     """It listens until the block ends."""
     port = free_port()
     serving = uvicorn.Server(
