@@ -24,7 +24,6 @@ from typing import Any
 from uuid import uuid4
 
 from temporalio.client import Client
-from temporalio.runtime import Runtime
 from temporalio.worker import Interceptor, UnsandboxedWorkflowRunner, Worker
 
 from longhaul.activities.analysis import open_analyzers
@@ -450,7 +449,7 @@ async def serve(settings: Settings) -> None:
 
 async def _serve(settings: Settings, secrets: WorkerSecrets) -> None:
     asyncio.get_running_loop().set_default_executor(NotingPool(thread_name_prefix="longhaul"))
-    runtime = runtime_with(settings.metrics) or Runtime.default()
+    runtime = runtime_with(settings.metrics)
     client = await connect(settings=settings, runtime=runtime)
     if settings.search_attributes:
         await register_search_attributes(client)

@@ -127,7 +127,9 @@ def _own(record: logging.LogRecord) -> Mapping[str, Any]:
 
 
 def _of_session(record: logging.LogRecord) -> dict[str, Any]:
-    """What the SDK knows of a line from workflow or activity code."""
+    """What the SDK knows of a line from workflow or activity code, and of its own."""
+    if (own := getattr(record, "temporal_log", None)) is not None:
+        return {"run_id": run_id} if (run_id := own.fields.get("run_id")) else {}
     known = getattr(record, "temporal_workflow", None) or getattr(record, "temporal_activity", None)
     workflow_id = known.get("workflow_id") if isinstance(known, Mapping) else None
     return session_fields(workflow_id) if isinstance(workflow_id, str) else {}

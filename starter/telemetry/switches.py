@@ -4,10 +4,11 @@ OpenTelemetry is loaded where traces are not."""
 import logging
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from temporalio.client import Interceptor
-from temporalio.runtime import Runtime, TelemetryConfig
+from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig
 
 from longhaul.agent.plain.errors import missing
 from longhaul.starter.telemetry.metrics import (
@@ -89,24 +90,32 @@ def metrics_wanted(prometheus: str, environ: Mapping[str, str] = os.environ) -> 
     return "otlp" if exporter or metrics_endpoint(environ) else ""
 
 
-def runtime_with(prometheus: str, environ: Mapping[str, str] = os.environ) -> Runtime | None:
-    """The SDK's runtime with its metrics and ours, served at `http://PROMETHEUS/metrics` or sent by OTLP; None: the
-    usual one, without any.
+def runtime_with(prometheus: str, environ: Mapping[str, str] = os.environ) -> Runtime:
+    """The SDK's runtime, whose log is ours. With its metrics and ours, where they are wanted: served at
+    `http://PROMETHEUS/metrics`, or sent by OTLP.
 
     Raises BadTelemetrySetting, also for a port that is taken.
     """
-    wanted = metrics_wanted(prometheus, environ)
-    if not wanted:
-        return None
+    wanted, log = metrics_wanted(prometheus, environ), _sdks_log(structured=logs_wanted(environ).structured)
     if wanted == "otlp":
-        return Runtime(telemetry=sent_by_otlp(environ))
+        return Runtime(telemetry=replace(sent_by_otlp(environ), logging=log))
     try:
-        return Runtime(telemetry=TelemetryConfig(metrics=served_at(prometheus)))
+        return Runtime(telemetry=TelemetryConfig(logging=log, metrics=served_at(prometheus) if wanted else None))
     except (RuntimeError, ValueError) as error:
         raise BadTelemetrySetting(
             f"LONGHAUL_METRICS: nothing can be served at {prometheus!r} ({error}); set an address and a free port, as "
             "in 127.0.0.1:9464"
         ) from None
+
+
+def _sdks_log(*, structured: bool) -> LoggingConfig:
+    """Of itself the SDK writes its warnings to stdout, unmasked, in the thread that hands out all workflow tasks: where
+    nobody reads stdout any more, the worker stands still, idle, with all its places taken. What fills a structured
+    line's fields may quote anybody."""
+    to = LogForwardingConfig(
+        logging.getLogger("temporalio.core"), append_target_to_name=False, append_log_fields_to_message=not structured
+    )
+    return LoggingConfig(filter=LoggingConfig.default.filter, forwarding=to)
 
 
 def _traces() -> Any:

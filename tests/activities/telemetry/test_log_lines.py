@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -86,6 +87,17 @@ def test_what_the_sdk_knows_of_a_workflow_is_told_by_name() -> None:
     line = written.line()
     assert (line["agent"], line["user"], line["session"]) == ("coder", "ana", "shore")
     assert "temporal_workflow" not in line
+
+
+def test_of_the_sdks_own_lines_the_run_is_told_and_no_other_field() -> None:
+    written = Written()
+    told = SimpleNamespace(fields={"run_id": "0199-abc", "failure": "the walrus said no"})
+
+    written.log.warning("[sdk_core] Failing workflow task", extra={"temporal_log": told})
+
+    line = written.line()
+    assert (line["message"], line["run_id"]) == ("[sdk_core] Failing workflow task", "0199-abc")
+    assert "walrus" not in str(line)
 
 
 def test_a_secret_is_masked_and_the_line_stays_json() -> None:

@@ -84,6 +84,32 @@ async def test_a_worker_writes_json_with_names_and_without_words(temporal_server
     assert [word for word in (*WORDS, "sk-tide") if word in written] == []
 
 
+@pytest.mark.parametrize("form", ["warning", "json"])
+async def test_what_the_sdk_warns_of_stands_in_the_log_and_waits_for_no_reader_of_stdout(
+    temporal_server: DevServer, tmp_path: Path, form: str
+) -> None:
+    """Its own way is stdout: the worker of whoever reads no more of that than its first line stood still after some
+    ninety warnings."""
+    given = WorkerSettings(
+        address=temporal_server.address, task_queue=f"warns-{tmp_path.name}", directory=tmp_path / "data", tools="",
+        further={"LONGHAUL_LOG": form, "TEMPORAL_WORKFLOW_TASK_DURATION_WARN_SECONDS": "0"},
+    )  # fmt: skip
+    cli = Cli(environment(given), tmp_path)
+    async with worker(given) as one:
+        done = cli("run", "greet the walrus", "--model", cli.script({"text": "I will sing"}), "--session", form)
+        await until(lambda: one.has_said("Workflow task duration exceeded 0 seconds"), "the SDK's warning")
+        one.ask_to_stop()
+        await one.wait()
+        said, written = await one.rest_of_stdout(), one.log.read_text()
+        warned = [line for line in written.splitlines() if "Workflow task duration" in line]
+
+    assert done.code == 0, done.err
+    assert (said, "ERROR" in written) == ("", False)
+    if form == "json":
+        assert {json.loads(line)["logger"] for line in warned} == {"temporalio.core"}
+    assert [line for line in warned if ("workflow_history_size" in line) is (form == "json")] == []
+
+
 def test_a_worker_with_nothing_switched_on_loads_starts_and_wraps_nothing(tmp_path: Path) -> None:
     given = WorkerSettings(address="127.0.0.1:1", task_queue="nobody", directory=tmp_path, tools="")
     told = subprocess.run(

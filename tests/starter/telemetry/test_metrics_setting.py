@@ -3,7 +3,7 @@
 import pytest
 
 from longhaul.starter.telemetry.metrics import BadTelemetrySetting, metrics_endpoint, sent_by_otlp
-from longhaul.starter.telemetry.switches import metrics_wanted, runtime_with
+from longhaul.starter.telemetry.switches import metrics_wanted
 
 BASE = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318/"}
 
@@ -23,10 +23,6 @@ BASE = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318/"}
 )
 def test_metrics_are_off_until_a_place_is_named(prometheus: str, environ: dict[str, str], wanted: str) -> None:
     assert metrics_wanted(prometheus, environ) == wanted
-
-
-def test_without_them_the_sdk_has_its_usual_runtime() -> None:
-    assert runtime_with("", {}) is None
 
 
 def test_an_endpoint_of_their_own_is_taken_as_it_stands() -> None:
