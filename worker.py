@@ -472,6 +472,7 @@ async def _serve(settings: Settings, secrets: WorkerSecrets) -> None:
             )
             await stop.wait()
             beside.cancel()
+            await asyncio.gather(beside, return_exceptions=True)  # or its cancellation is logged as an error
     finally:
         await providers.close()
         await let_go(client)
