@@ -5,8 +5,9 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,18 +70,29 @@ class Contender(Protocol):
 
 @asynccontextmanager
 async def worker_process(command: list[str], environment: dict[str, str], log: Path) -> AsyncIterator[int]:
-    """A worker in a process of its own, so that its CPU can be told from ours; its pid, once it polls."""
+    """A worker in a process of its own, so that its CPU can be told from ours; its pid, once it polls. Its output is
+    read to the end: Temporal's SDK stands still when it has a warning to write and nobody reads."""
     process = _start(command, environment, log)
+    reading = threading.Thread(target=_read_on, args=(process.stdout or (), log))
     try:
         line = await asyncio.to_thread(process.stdout.readline) if process.stdout else ""
+        reading.start()
         if not line.startswith(POLLING):
             raise RuntimeError(f"the worker did not start: {_tail(log)}")
         yield process.pid
     finally:
         process.kill()
         process.wait()
+        if reading.ident is not None:
+            reading.join()
         if process.stdout:
             process.stdout.close()
+
+
+def _read_on(said: Iterable[str], log: Path) -> None:
+    with log.open("a") as lines:
+        for line in said:
+            lines.write(line)
 
 
 def _tail(log: Path) -> str:
@@ -89,7 +101,8 @@ def _tail(log: Path) -> str:
 
 def _start(command: list[str], environment: dict[str, str], log: Path) -> subprocess.Popen[str]:
     """With its bytecode kept, as an installation has it, whatever the shell says: to compile takes as long again."""
-    with log.open("w") as errors:
+    log.write_text("")
+    with log.open("a") as errors:  # behind what comes by its output, not over it
         return subprocess.Popen(
             command,
             env={**os.environ, "PYTHONDONTWRITEBYTECODE": "", **environment},
