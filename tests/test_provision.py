@@ -190,9 +190,11 @@ async def test_its_http_interface_answers_nobody(with_ui: DevServer) -> None:
         base_url=f"http://127.0.0.1:{with_ui.http_port}", trust_env=False, timeout=SURE_SECONDS
     ) as client:
         for headers in (*STRANGERS.values(), {}, OWN, {"Host": f"127.0.0.1:{with_ui.http_port}"}):
-            posted = await client.post(
-                BATCH, headers={**headers, "Content-Type": "text/plain"}, content=json.dumps(BLIND)
-            )
+            sent = {**headers, "Content-Type": "text/plain"}
+            try:
+                posted = await client.post(BATCH, headers=sent, content=json.dumps(BLIND))
+            except httpx.ReadError:
+                continue  # the server has hung up before it had read all of it
             assert posted.status_code in (400, 403), headers
 
 

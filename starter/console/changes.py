@@ -143,7 +143,7 @@ async def stop(visit: Visit) -> Response:
         if not call_id and not everything:
             # To the letter no name means all of it, which has a button of its own.
             raise wrong("call_id", call_id, "send the id of the call that began what is to stop")
-        made: BackgroundEnds = await visit.ask("stopBackground", body={"call_id": call_id})
+        made: BackgroundEnds = await visit.ask("stopBackground", body={"call_id": call_id} if call_id else {})
         ends = made.ends.values()
         of_all = next((left_open for left_open in ("", "unknown") if left_open in ends), "all")
         return then(visit.here(told=f"over-{made.ends[call_id] if call_id else of_all}"))

@@ -63,7 +63,10 @@ async def test_calls_of_a_batch_are_decided_one_by_one_and_the_rest_together(cli
     assert (twice.code, "'bo' is finished, decided by eve" in twice.err) == (2, True)
     assert [call["call_id"] for call in shown.document["pending"]] == ["cy", "dot"]
     for several in (bare, with_rules):
-        assert (several.code, "2 calls wait, and nobody can be asked here about each: cy, dot" in several.err) == (2, True)
+        assert (several.code, "2 calls wait, and nobody can be asked here about each: cy, dot" in several.err) == (
+            2,
+            True,
+        )
         assert "--all" in several.err
     assert (both.code, "--all is for all calls that wait" in both.err) == (2, True)
     assert rest.out == "approved pay cy\napproved pay dot\n"

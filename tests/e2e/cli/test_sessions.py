@@ -169,7 +169,7 @@ def test_dev_serves_until_it_is_stopped(cli: Cli) -> None:
             own("dev", "--port", str(port)),
             own("dev", "--data-dir", "own", "--port", str(free_port()), "--ui-port", str(free_port())),
         )
-        servers = running_with(f"--port\0{port}\0--db-filename")
+        servers = running_with(f"--port\0{port}\0--http-port")
         known = b"".join(Path(f"/proc/{pid}/environ").read_bytes() for pid in servers)
         modes = {path.name: path.stat().st_mode & 0o777 for path in (cli.folder / "own").glob("temporal*")}
         folder = (cli.folder / "own").stat().st_mode & 0o777
