@@ -49,10 +49,6 @@ async def test_calls_of_a_batch_are_decided_one_by_one_and_the_rest_together(cli
     twice = cli("approve", "wages", "bo")
     shown = cli("show", "wages", "--json")
     assert paid(ledger) == ["bo"]
-    bare = cli("approve", "wages", "--as", "eve")
-    with_rules = cli("approve", "wages", "--accept-rules", "--as", "eve")
-    both = cli("approve", "wages", "cy", "--all", "--as", "eve")
-    assert paid(ledger) == ["bo"]
     rest = cli("approve", "wages", "--all", "--as", "eve")
     done = await session.wait(waiting.id)
 
@@ -62,13 +58,6 @@ async def test_calls_of_a_batch_are_decided_one_by_one_and_the_rest_together(cli
     assert (unknown.code, "'nobody' is no call here" in unknown.err) == (2, True)
     assert (twice.code, "'bo' is finished, decided by eve" in twice.err) == (2, True)
     assert [call["call_id"] for call in shown.document["pending"]] == ["cy", "dot"]
-    for several in (bare, with_rules):
-        assert (several.code, "2 calls wait, and nobody can be asked here about each: cy, dot" in several.err) == (
-            2,
-            True,
-        )
-        assert "--all" in several.err
-    assert (both.code, "--all is for all calls that wait" in both.err) == (2, True)
     assert rest.out == "approved pay cy\napproved pay dot\n"
     assert sorted(paid(ledger)) == ["bo", "cy", "dot"]
     texts = {result.id: result.get_text() for result in done.get_tool_results()}
@@ -144,6 +133,25 @@ async def test_arguments_from_the_editor_are_held_against_the_schema_first(cli: 
     assert (seen.pending, seen.refused) == (1, 0)
     assert paying_another.code == 0, paying_another
     assert paid(ledger) == ["bo"]
+
+
+async def test_several_calls_are_approved_unasked_with_all_alone(cli: Cli, app: Longhaul) -> None:
+    session = paying(cli, app, "purse", "ana", "bo")
+    waiting = await session.reply("Pay them")
+
+    bare = cli("approve", "purse", "--as", "eve")
+    with_rules = cli("approve", "purse", "--accept-rules", "--as", "eve")
+    both = cli("approve", "purse", "bo", "--all", "--as", "eve")
+    assert (await session.status()).pending == 2
+    every = cli("approve", "purse", "--all", "--as", "eve")
+    await session.wait(waiting.id)
+
+    for several in (bare, with_rules):
+        assert several.code == 2
+        assert "2 calls wait, and nobody can be asked here about each: ana, bo" in several.err
+        assert "--all" in several.err
+    assert (both.code, "--all is for all calls that wait" in both.err) == (2, True)
+    assert every.out == "approved pay ana\napproved pay bo\n"
 
 
 async def test_one_denial_is_enough(cli: Cli, app: Longhaul) -> None:
