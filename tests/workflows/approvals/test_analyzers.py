@@ -53,6 +53,7 @@ async def test_a_model_judges_each_call_and_its_cost_is_counted(stage: Stage) ->
 
     waiting = await session.reply("Write to all")
     (third,) = await session.pending()
+    assert third.risk == "high"
     await session.confirm(third, allow=False, reason="not to thieves")
     fourth = await next_call(session, third)
     await session.confirm(fourth, allow=True, approver="bo")
