@@ -135,6 +135,7 @@ class FunctionTool(Tool):
     ) -> None:
         _refuse_unnamed(function)
         self._function = function
+        self.__module__ = function.__module__
         self._adapter = _adapter(function)
         self.name = name or function.__name__
         said = _said(function)

@@ -127,11 +127,18 @@ class CodeWithName(Protocol):
 
 def name_of(thing: object) -> object:
     """The name under which workers have it: its own, or that of its class where it has none. What is no such object
-    comes back as it is, for whoever checks names to refuse."""
+    comes back as it is, for whoever checks names to refuse. Raises ValueError for one of the program that is run, which
+    is no module that workers could import."""
     if isinstance(thing, str) or not isinstance(name := getattr(thing, "name", None), str):
         return thing
     kind = thing if isinstance(thing, type) else type(thing)
-    return name or kind.__name__
+    name = name or kind.__name__
+    if getattr(thing, "__module__", "") == "__main__":
+        raise ValueError(
+            f"{name!r} is defined in the program that is run, where no worker finds it: put it into a module, name "
+            "that in LONGHAUL_TOOLS of the workers, and import it from there"
+        )
+    return name
 
 
 def _names_of(given: Any) -> Any:
