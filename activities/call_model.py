@@ -303,6 +303,7 @@ def _request(ask: CallModel, spec: SpecTexts, system: str, told: list[Msg]) -> M
         config=ask.config,
         call_number=ask.call_number,
         attempt=activity.info().attempt,
+        shortened=ask.shortened,
     )
 
 

@@ -349,6 +349,8 @@ class CallModel(OpenValue):
     config: ModelConfig
     call_number: int
     """Model calls that the session made before this one."""
+    shortened: bool = sparse(False)
+    """Its provider has refused the conversation as too long, and it was made shorter."""
     closing: bool = sparse(False)
     """The last call of a reply that has reached its limit: no tool may be called. The context says why."""
     must_call: str = sparse("")

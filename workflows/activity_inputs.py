@@ -163,6 +163,7 @@ def call_model(record: Record, step: Think, along: world.ReadsAlong | None) -> w
         model=model,
         config=config_for(record, model),
         call_number=record.spent.model_calls,
+        shortened=record.reply is not None and record.reply.overflow == "answered",
         closing=step.closing,
         must_call=GENERATE_RESPONSE if step.must_finish else "",
         fixed_tokens=record.provided.fixed_tokens,

@@ -117,6 +117,8 @@ class ModelRequest:
     call_number: int = 0
     """How many model calls the session has made before this one; the scripted model answers with that line."""
     attempt: int = 1
+    shortened: bool = False
+    """The same call was refused as too long before, and is asked again with less."""
     answer: AnswerSchema | None = None
     """Asked for instead of a free reply; `activities.models.requests.answer_form.answer_of` reads it."""
     no_calls: bool = False

@@ -78,7 +78,8 @@ class ScriptLine(Value):
     delay_ms: float = Field(default=0, ge=0)
     """Before each piece."""
     faults: tuple[Fault, ...] = ()
-    """One per attempt, before the reply is given."""
+    """One per attempt, before the reply is given. After `context_overflow` the conversation is made shorter, and the
+    attempts go on with the fault behind it."""
     expect: Expectation = Field(default_factory=Expectation)
     purpose: Literal["reply", "summary"] = Field(default="reply", alias="for")
 
@@ -188,8 +189,9 @@ class ScriptedModel:
 
     async def call(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
         line = _line_for(request)
-        if request.attempt <= len(line.faults):
-            raise _failure(line.faults[request.attempt - 1])
+        faults = _faults_left(line, shortened=request.shortened)
+        if request.attempt <= len(faults):
+            raise _failure(faults[request.attempt - 1])
         if complaint := _unmet(line, request):
             kind = "Summary" if request.purpose == "summary" else "Call"
             raise ScriptError(f"{kind} {request.call_number + 1} of script {request.model!r} expected {complaint}.")
@@ -212,6 +214,13 @@ def _line_for(request: ModelRequest) -> ScriptLine:
     if request.call_number < len(lines):
         return lines[request.call_number]
     return _ENDED if is_reply else made_up_summary(request)
+
+
+def _faults_left(line: ScriptLine, *, shortened: bool) -> tuple[Fault, ...]:
+    """The attempts of one that is asked again with less are counted anew: what came before does not come again."""
+    kinds = [fault.kind for fault in line.faults]
+    done = kinds.index("context_overflow") + 1 if shortened and "context_overflow" in kinds else 0
+    return line.faults[done:]
 
 
 def _failure(fault: Fault) -> Exception:

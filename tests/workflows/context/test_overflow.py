@@ -9,7 +9,7 @@ from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.starter.client.session import Session
 from tests.activities.models.wire import Answer, Wire, chat_says, claude_calls, claude_says, gpt_calls
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import results
+from tests.workflows.letters import calls, results
 from tests.workflows.tools import page_text
 
 pytestmark = pytest.mark.server
@@ -72,3 +72,15 @@ async def test_what_is_still_too_long_ends_the_reply_with_the_providers_words(
     assert (done.error.type, len(wire.bodies)) == ("context_overflow", 5)
     assert [text for _, text in results(done)] == [page_text(number, CHARS) for number in (1, 2)]
     assert (await session.reply("Are you there?")).get_text_content() == "Hello."
+
+
+async def test_the_faults_of_a_script_go_on_behind_the_shorter_context(stage: Stage) -> None:
+    faults = [{"kind": "overloaded"}, {"kind": "context_overflow"}, {"kind": "rate_limited", "retry_after": 0}]
+    pages = [calls("fetch", page=number, chars=CHARS) for number in (1, 2)]
+    session = stage.session(*pages, {"text": "Both read.", "faults": faults}, {"text": "Fine."}, tools=["fetch"])
+
+    done = await session.reply("Read the pages")
+
+    assert (done.error, done.get_text_content()) == (None, "Both read.")
+    assert (await session.status()).compressions == 1
+    assert (await session.reply("And now?")).get_text_content() == "Fine."
