@@ -32,6 +32,7 @@ from longhaul.activities.mcp.allowed_servers import (
     ServerLost,
     in_words,
 )
+from longhaul.activities.mcp.lenient_answers import notes_in
 from longhaul.activities.mcp.outcomes import Outcomes, Said, of_this_call
 from longhaul.activities.mcp.server_requests import MeanwhileAsked, results_of
 from longhaul.activities.mcp.tool_descriptors import MOST_TOOLS
@@ -142,18 +143,23 @@ class McpConnection:
             self.close()
             raise
 
-    async def list_tools(self) -> list[types.Tool]:
-        """All pages. Raises ServerLost, MCPError."""
+    async def list_tools(self) -> tuple[list[types.Tool], tuple[str, ...]]:
+        """All pages, and what was wrong with them as a whole, in words. Raises ServerLost, MCPError."""
         client = await self._ready
         found: list[types.Tool] = []
-        cursor: str | None = None
+        notes: list[str] = []
+        cursors: list[str | None] = [None]
         for _ in range(MOST_PAGES):
-            page = await self._asked(client.list_tools(cursor=cursor, cache_mode="bypass"))
+            page = await self._asked(client.list_tools(cursor=cursors[-1], cache_mode="bypass"))
             found += page.tools
-            cursor = page.next_cursor
-            if not cursor or len(found) >= MOST_TOOLS:
+            notes += notes_in(page.meta)
+            if not page.next_cursor or len(found) >= MOST_TOOLS:
                 break
-        return found[:MOST_TOOLS]
+            if page.next_cursor in cursors:
+                notes.append("it gives a nextCursor that it gave before: nothing more is asked for")
+                break
+            cursors.append(page.next_cursor)
+        return found[:MOST_TOOLS], tuple(dict.fromkeys(notes))
 
     async def call(
         self, tool: str, arguments: dict[str, Any], heard: ProgressFnT, answered: ServerAsked | None = None

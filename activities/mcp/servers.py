@@ -195,6 +195,8 @@ class ToolList:
     at: float
     misspelt: tuple[str, ...] = ()
     """What is named of the server's tools and is none of them, and that some are left out, in sentences."""
+    notes: tuple[str, ...] = ()
+    """What is wrong with its list as a whole: for whoever looks after workers, and not for sessions."""
     is_stale: bool = False
     """The server says that it offers something else now."""
 
@@ -286,6 +288,11 @@ class McpServers:
         kept = f"the MCP server {server.name!r} offers other tools now, and gave no list of them: the old one counts"
         return found.toolbox, (*found.misspelt, *([kept] if found.is_stale else []))
 
+    def notes(self, server: Server) -> tuple[str, ...]:
+        """What was wrong with its newest list."""
+        known = self._listings.get(server.key)
+        return known.notes if known else ()
+
     async def close(self) -> None:
         """End all connections, and what they have started."""
         for task in self._listing.values():
@@ -348,12 +355,12 @@ class McpServers:
         began = time.monotonic()
         try:
             async with asyncio.timeout(LISTING_SECONDS):
-                listed = await self._asked(server)
+                listed, notes = await self._asked(server)
             found = [*described(server, listed, self._secrets.masker.masked)]
             toolbox = Toolbox(ServedTool(server, about, self._connections) for about in found)
             told = (*misspelt(server, listed), *left_out(server, listed, len(found)))
             slips = tuple(map(self._secrets.masker.masked, told))
-            listing = ToolList(toolbox, time.monotonic(), slips)
+            listing = ToolList(toolbox, time.monotonic(), slips, notes)
         except Exception as error:  # whatever it says, or fails to say, costs its own tools alone
             why = str(error) if isinstance(error, ServerFailure) else self._in_words(server, error)
             log.warning("%s", why)
@@ -362,13 +369,15 @@ class McpServers:
             raise ServerFailure(why) from error
         for sentence in listing.misspelt:
             log.warning("%s", sentence)
+        for note in notes:
+            log.info("MCP server %s: %s", server.name, note)
         self._failed.pop(server.key, None)
         self._listings[server.key] = listing
         while len(self._listings) > MOST_LISTS:
             self._listings.pop(next(iter(self._listings)))
         return listing
 
-    async def _asked(self, server: Server) -> "list[types.Tool]":
+    async def _asked(self, server: Server) -> "tuple[list[types.Tool], tuple[str, ...]]":
         """Once more, and again, while it says that it has no time. Raises ServerFailure, MCPError."""
         for pause in (*LISTING_PAUSES, None):
             connection = self._connections.new(server)

@@ -29,6 +29,8 @@ class Surveyed:
     """Where it is, or by which command it is started; secrets stand in it by their names."""
     is_stateful: bool = False
     trusted: bool = False
+    notes: tuple[str, ...] = ()
+    """What is wrong with its list of tools."""
 
 
 class Survey:
@@ -64,7 +66,15 @@ class Survey:
         except NotOffered as error:
             return Surveyed(client.name, None, (str(error),))
         toolbox, told = await self._servers.newest(server)
-        return Surveyed(client.name, toolbox, told, _address(server), server.is_stateful, server.trusted)
+        return Surveyed(
+            client.name,
+            toolbox,
+            told,
+            _address(server),
+            server.is_stateful,
+            server.trusted,
+            self._servers.notes(server),
+        )
 
     async def close(self) -> None:
         await self._servers.close()

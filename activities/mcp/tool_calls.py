@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from longhaul.activities.mcp.allowed_servers import AnswerTooLong, Server, ServerAway, ServerBusy, ServerLost
 from longhaul.activities.mcp.connection import McpConnection
+from longhaul.activities.mcp.lenient_answers import plain_base64
 from longhaul.activities.mcp.server_requests import DONE, Samples, asked_for, asked_meanwhile, model_requests
 from longhaul.activities.mcp.tool_descriptors import Described
 from longhaul.activities.models.side_model import NotAsked
@@ -71,7 +72,11 @@ def _block(content: types.ContentBlock) -> TextBlock | DataBlock:
             assert_never(never)
 
 
-def _data(data: str, media_type: str, name: str | None) -> DataBlock:
+def _data(data: str, media_type: str, name: str | None) -> TextBlock | DataBlock:
+    try:
+        data, media_type = plain_base64(data, media_type, _MEDIA_TYPE.fullmatch)
+    except ValueError as error:
+        return TextBlock(text=f"[data of type {visible(media_type[:100])!r} that can't be read: {error}]")
     sound = media_type if _MEDIA_TYPE.fullmatch(media_type) else _OTHER
     return DataBlock(source=Base64Source(data=data, media_type=sound), name=name)
 
@@ -113,6 +118,7 @@ class ServedTool(Tool):
         self.effect = about.effect
         self.read_only = about.read_only
         self.timeout_seconds = server.timeout_seconds
+        self.notes = about.notes
         self._server, self._about, self._connecting = server, about, connecting
 
     async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:

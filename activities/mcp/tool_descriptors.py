@@ -14,6 +14,7 @@ import mcp_types as types
 from jsonschema.exceptions import SchemaError
 
 from longhaul.activities.mcp.allowed_servers import Server
+from longhaul.activities.mcp.lenient_answers import notes_in
 from longhaul.activities.tools.arguments import check_schema
 from longhaul.agent.plain.text import LONGEST_NAME as SHOWN_CHARS
 from longhaul.agent.plain.text import did_you_mean, harmless, nearest, visible
@@ -57,6 +58,8 @@ class Described:
     effect: Effect
     read_only: bool
     destructive: bool
+    notes: tuple[str, ...] = ()
+    """What is wrong with what the server says of it, in words, for whoever looks after workers."""
 
 
 def described(server: Server, listed: Iterable[types.Tool], mask: Mask) -> Iterator[Described]:
@@ -65,10 +68,18 @@ def described(server: Server, listed: Iterable[types.Tool], mask: Mask) -> Itera
     withheld = set(_withheld(server, [tool.name for tool in tools]).values())
     wanted = {tool.name: tool for tool in reversed(tools) if server.offers(tool.name) and tool.name not in withheld}
     names = names_for(server.name, list(reversed(wanted)))
+    often = Counter(tool.name for tool in tools)
     room = ALL_CHARS
     for remote, name in names.items():
         tool = wanted[remote]
-        about = Described(name, remote, _description(name, tool, mask), _schema(tool, mask), *_judged(server, tool))
+        schema, why = _schema(tool, mask)
+        notes = tuple(visible(mask(note)) for note in notes_in(tool.meta))
+        notes += ((f"its inputSchema can't be used ({why}), and is left out",) if why else ()) + (
+            (f"the server lists it {often[remote]} times: the first one counts",) if often[remote] > 1 else ()
+        )
+        for note in notes:
+            log.info("MCP server %s: the tool %r: %s", server.name, visible(remote[:200]), note)
+        about = Described(name, remote, _description(name, tool, mask), schema, *_judged(server, tool), notes)
         room -= len(about.description) + len(json.dumps(about.input_schema))
         if room < 0:
             log.warning("MCP server %s: %r and later tools are left out: it says too much", server.name, visible(name))
@@ -163,17 +174,17 @@ def _judged(server: Server, tool: types.Tool) -> tuple[Effect, bool, bool]:
     return effect, reads and effect is Effect.READ, destroys
 
 
-def _schema(tool: types.Tool, mask: Mask) -> dict[str, Any]:
+def _schema(tool: types.Tool, mask: Mask) -> tuple[dict[str, Any], str]:
+    """And why the server's own can't be used; empty: it can."""
     try:
         schema: dict[str, Any] = _sound(tool.input_schema, mask, SCHEMA_LEVELS)
         check_schema(schema)
         if schema.get("type") == "object" and len(json.dumps(schema, allow_nan=False)) <= SCHEMA_CHARS:
-            return schema
-        why = "it is too long, or no object's"
+            return schema, ""
+        why = f"it is of no object, or has more than {SCHEMA_CHARS:,} characters"
     except (ValueError, TypeError, RecursionError, SchemaError) as error:
         why = type(error).__name__
-    log.warning("the schema of the MCP tool %r can't be used (%s)", visible(tool.name[:200]), why)
-    return {"type": "object", "description": "The server's schema of the arguments can't be shown."}
+    return {"type": "object", "description": "The server's schema of the arguments can't be shown."}, why
 
 
 def _sound(value: Any, mask: Mask, levels: int, *, exact: bool = False) -> Any:

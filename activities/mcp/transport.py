@@ -30,6 +30,7 @@ from mcp.shared.message import SessionMessage
 
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.mcp.allowed_servers import Server, ServerAway
+from longhaul.activities.mcp.lenient_answers import Lenient
 from longhaul.activities.mcp.outcomes import HELD_SECONDS, Outcomes, is_followed, of_this_call
 from longhaul.activities.models.profiles import is_within
 from longhaul.activities.process import relay
@@ -182,7 +183,16 @@ EVENT_BYTES = 1 << 20
 
 @asynccontextmanager
 async def streams(server: Server, secrets: WorkerSecrets, errors: IO[bytes], status: Outcomes) -> AsyncIterator[object]:
-    """A transport as the `mcp` package takes it. Raises ServerAway, OSError and what HTTP raises."""
+    """A transport as the `mcp` package takes it, with answers that it can read. Raises ServerAway, OSError and what
+    HTTP raises."""
+    async with _strict_streams(server, secrets, errors, status) as (said, saying):
+        yield Lenient(said), saying
+
+
+@asynccontextmanager
+async def _strict_streams(
+    server: Server, secrets: WorkerSecrets, errors: IO[bytes], status: Outcomes
+) -> AsyncIterator[tuple[Any, Any]]:
     config = server.config
     if isinstance(config, StdioMCPConfig):
         program = await asyncio.to_thread(_started, server, config, secrets)  # the sandbox is tried once
@@ -196,10 +206,10 @@ async def streams(server: Server, secrets: WorkerSecrets, errors: IO[bytes], sta
         async with sse_client(
             address, httpx_client_factory=lambda headers=None, timeout=None, auth=None: client
         ) as both:
-            yield both
+            yield both[:2]
         return
     async with client, streamable_http_client(address, http_client=client) as both:
-        yield both
+        yield both[:2]
 
 
 def is_sse(url: str) -> bool:

@@ -54,6 +54,7 @@ async def _told(server: Surveyed, permission: PermissionContext) -> dict[str, An
         "trusted": server.trusted,
         "answers": server.toolbox is not None,
         "told": list(server.told),
+        "notes": list(server.notes),
         "tools": [tool async for tool in _tools(server, permission)],
     }
 
@@ -76,6 +77,7 @@ async def _tools(server: Surveyed, permission: PermissionContext) -> Any:
                 "read_only": about.read_only,
                 "behavior": verdict.behavior,
                 "reason": verdict.reason,
+                "notes": list(getattr(tool, "notes", ())),
                 "by_arguments": [f"{rule.behavior.value} {rule.spelt()}" for rule in named],
             }
 
@@ -88,6 +90,8 @@ def _lines(server: dict[str, Any]) -> Iterator[Text]:
     yield Text.assemble((server["name"], "bold"), address, ": ", state)
     for sentence in server["told"]:
         yield Text(f"  {one_line(sentence)}", style="yellow")
+    for note in server["notes"]:
+        yield Text(f"  {one_line(note)}", style="yellow")
     for tool in server["tools"]:
         yield Text.assemble(
             f"  {one_line(tool['name'])}  {tool['effect']}, ",
@@ -95,3 +99,5 @@ def _lines(server: dict[str, Any]) -> Iterator[Text]:
             *(f"; {one_line(rule)}" for rule in tool["by_arguments"]),
             (f"  {one_line(tool['description'])[:80]}", "dim"),
         )
+        for note in tool["notes"]:
+            yield Text(f"    {one_line(note)}", style="yellow")
