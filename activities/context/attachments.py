@@ -201,7 +201,7 @@ def _decoded(text: str) -> bytes:
         raise ValueError("it is not valid base64") from None
 
 
-def kind_of(data: bytes) -> str:
+def _kind_of(data: bytes) -> str:
     """By its first bytes; empty for what is not known here."""
     for kind, starts in _STARTS.items():
         if data.startswith(starts):
@@ -213,7 +213,7 @@ def kind_of(data: bytes) -> str:
 
 def _as_it_is(data: bytes, declared: str) -> str:
     """Its kind. Of one image that calls itself another nothing is lost; a page of HTML that does is no image."""
-    kind = kind_of(data)
+    kind = _kind_of(data)
     if declared in IMAGES or declared == "application/pdf" or (kind and declared.startswith("audio/")):
         if kind.partition("/")[0] != declared.partition("/")[0]:
             found = kind or f"something else (it begins with {data[:8].hex(' ')})"

@@ -19,7 +19,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self, cast
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 import anyio
 import httpx2
@@ -39,7 +39,6 @@ from longhaul.activities.shell.environment_variables import scrubbed
 from longhaul.agent.values.spec.mcp import (
     HttpMCPConfig,
     StdioMCPConfig,
-    query_with_secrets,
     secrets_in,
     with_secrets,
     without_query,
@@ -243,7 +242,8 @@ def _in_its_box(server: Server, words: tuple[str, ...], folder: Path) -> tuple[s
 
 def _http(config: HttpMCPConfig, server: Server, secrets: WorkerSecrets, status: Outcomes) -> httpx2.AsyncClient:
     address = without_query(config.url)
-    query = query_with_secrets(config.url, secrets.named(secrets_in((config.url,))))
+    values = secrets.named(secrets_in((config.url,)))
+    query = with_secrets(config.url.partition("?")[2], {name: quote(value, safe="") for name, value in values.items()})
     return httpx2.AsyncClient(
         headers=_filled(config.headers, secrets),
         # An answer may take as long as a call; what is opened must open sooner.

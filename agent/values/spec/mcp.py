@@ -7,7 +7,6 @@ agents do that. Words of the seed; `activities.mcp` speaks to them.
 import re
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
-from urllib.parse import quote, unquote
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
@@ -86,11 +85,6 @@ def without_query(url: str) -> str:
     return url.partition("?")[0]
 
 
-def query_with_secrets(url: str, values: dict[str, str]) -> str:
-    """The query of an address, with the values of its marks as a query has them; empty: it has none."""
-    return with_secrets(url.partition("?")[2], {name: quote(value, safe="") for name, value in values.items()})
-
-
 def _check_query(query: str) -> None:
     """Raise ValueError for one that can't be read, or that holds a key which is written out."""
     for part in query.split("&"):
@@ -100,13 +94,17 @@ def _check_query(query: str) -> None:
                 "its query can't be read: write NAME=VALUE&NAME=VALUE, with %XX for what is no letter or digit, and "
                 "with `[secret NAME]` for a key"
             )
-        name, value = unquote(pair[1]), unquote(pair[2].replace("+", " "))
+        name, value = _unquoted(pair[1]), _unquoted(pair[2].replace("+", " "))
         beside = _SECRET.sub("", value)
         if _looks_like_key(beside) or (beside == value and value and _is_named_as_key(name)):
             raise not_repeated(
                 f"{name[:50]!r} in its query holds a key, which would stand in the session's history: write "
                 f"`{pair[1][:50]}=[secret NAME]`, and workers put in the secret of that name"
             )
+
+
+def _unquoted(text: str) -> str:
+    return re.sub("%([0-9A-Fa-f]{2})", lambda found: chr(int(found[1], 16)), text)
 
 
 def _is_named_as_key(name: str) -> bool:
