@@ -62,7 +62,7 @@ class _Reading:
                 return self._object(cast(dict[str, Any], value), self._part(schema, "object"))
             case list():
                 items = self._part(schema, "array").get("items")
-                return [self.of(item, items) for item in cast(list[Any], value)]
+                return [self.of(item, items) for item in cast(list[object], value)]
             case _:
                 return value
 
@@ -105,7 +105,7 @@ class _Reading:
         parts = found.get("anyOf", found.get("oneOf"))
         if not isinstance(parts, list) or not parts or depth > MOST_REFERENCES:
             return None
-        all_kinds = [self._kinds(part, depth + 1) for part in cast(list[Any], parts)]
+        all_kinds = [self._kinds(part, depth + 1) for part in cast(list[object], parts)]
         if any(each is None for each in all_kinds):
             return None
         return frozenset(name for each in all_kinds for name in each or ())
@@ -116,7 +116,7 @@ class _Reading:
         parts = found.get("anyOf", found.get("oneOf"))
         if not isinstance(parts, list):
             return found
-        fitting = [part for part in cast(list[Any], parts) if kind in (self._kinds(part) or (kind,))]
+        fitting = [part for part in cast(list[object], parts) if kind in (self._kinds(part) or (kind,))]
         return self._resolved(fitting[0]) if len(fitting) == 1 else {}
 
 
