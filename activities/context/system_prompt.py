@@ -52,7 +52,7 @@ class Prompting:
         """Blocking. Raises NotHere for a folder or a template that this worker does not have."""
         context = ask.spec.agent_context or AgentContext()
         triggered_by_agent = [known.name for known in context.knowledge]
-        found = find_skills(skill_folders(ask.spec.skills, root), with_text=triggered_by_agent)
+        found = find_skills(skill_folders(ask.spec.skills, root), root, with_text=triggered_by_agent)
         brought, failed = self._loaders.skills(ask.spec.skills, triggered_by_agent)
         names = {skill.name for skill in found}
         found += [skill for skill in brought if skill.name not in names]

@@ -1,6 +1,7 @@
 """Skills: found as files or brought by code, and shown to a model by name when it needs one.
 
-Skills and project instructions as files: found below their folders, read within limits, and without following links.
+Skills and project instructions as files: found below their folders, and read within limits. A link is followed where it
+stays in the workspace.
 
 What lies in a workspace is hostile. A file that can't be used is left out, with a line in the log, and never an error:
 otherwise whoever writes to the workspace could stop its sessions.
@@ -9,6 +10,7 @@ Skills that code brings: of a database, a service, a package. Agents name a load
 skills; workers find it in the modules of LONGHAUL_TOOLS.
 """
 
+import json
 import logging
 import os
 import re
@@ -48,6 +50,8 @@ DESCRIPTION_CAP_CHARS = 1_024
 
 _FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(?P<front>.{0,10000}?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 
+_FIELD = re.compile(r"(?P<name>[A-Za-z][\w-]*):[ \t]+(?P<value>[^\s|>].*)\Z")
+
 
 def skill_folders(names: Sequence[str], root: Path) -> list[Path]:
     """The folders that an agent names, resolved; relative ones are in its workspace at `root`. Raises NotHere for an
@@ -71,13 +75,14 @@ def _folder(name: str, root: Path) -> Path | None:
     return folder
 
 
-def find_skills(folders: Sequence[Path], with_text: Collection[str] = ()) -> list[Skill]:
-    """Those of all folders, in their order, sub-folders by name. Of two with one name the first counts. Blocking.
+def find_skills(folders: Sequence[Path], root: Path, with_text: Collection[str] = ()) -> list[Skill]:
+    """Those of all folders, in their order, sub-folders by name. Of two with one name the first counts. Blocking. A
+    sub-folder may be a link that stays in the workspace at `root` (resolved), or in the folder of skills.
 
     A skill without triggers of its own has its body only when it is named in `with_text`.
     """
     found: dict[str, Skill] = {}
-    for path in (path for folder in folders for path in _skill_files(folder)):
+    for path in (path for folder in folders for path in _skill_files(folder, root)):
         skill = _read_skill(path, with_text)
         if skill is None:
             continue
@@ -95,7 +100,8 @@ def find_project_files(root: Path) -> list[ProjectFile]:
     """The project's own instructions in the workspace at `root` (resolved). Blocking."""
     found: list[ProjectFile] = []
     for name in PROJECT_FILES:
-        text = _read(root / name)
+        path = _followed(root / name, (root,))
+        text = None if path is None else _read(path)
         if text is not None and (said := _split(text)[1].strip()):
             found.append(ProjectFile(name, said))
     return found
@@ -126,18 +132,35 @@ def files_of(folder: Path) -> list[str]:
     return found[:MOST_FILES]
 
 
-def _skill_files(folder: Path) -> Iterator[Path]:
+def _followed(path: Path, rooms: Sequence[Path]) -> Path | None:
+    """Where `path` leads, None where that is in none of these folders (resolved), or is what should not be shown."""
+    try:
+        target = path.resolve()
+    except (OSError, RuntimeError):  # a link that leads to itself
+        target = Path("/")
+    room = next((room for room in rooms if target.is_relative_to(room)), None)
+    if room is None:
+        log.warning("%s is not used: it leads out of the workspace", path)
+        return None
+    if target != path and (danger := danger_of_name(target, "read", room)):
+        log.warning("%s is not used: it leads to %s (%s)", path, target, danger)
+        return None
+    return target
+
+
+def _skill_files(folder: Path, root: Path) -> Iterator[Path]:
     if (folder / SKILL_FILE).is_file():
         yield folder / SKILL_FILE
         return
     try:
         with os.scandir(folder) as entries:
             near = islice(entries, MOST_FOLDERS)
-            names = sorted(entry.name for entry in near if entry.is_dir(follow_symlinks=False))
+            names = sorted(entry.name for entry in near if entry.is_symlink() or entry.is_dir(follow_symlinks=False))
     except OSError as error:
         log.warning("the skills in %s can't be listed: %s", folder, error.strerror)
         return
-    yield from (path for name in names if (path := folder / name / SKILL_FILE).is_file())
+    below = (_followed(folder / name, (folder, root)) for name in names)
+    yield from (path for one in below if one is not None and (path := one / SKILL_FILE).is_file())
 
 
 def _read_skill(path: Path, with_text: Collection[str]) -> Skill | None:
@@ -175,12 +198,27 @@ def _split(text: str) -> tuple[dict[str, Any], str]:
     found = _FRONT.match(text)
     if found is None:
         return {}, text
+    front = _yaml(found["front"])
+    if not isinstance(front, dict):
+        # Prose with a colon in it, or brackets with more behind them, as people write them without quotes.
+        front = _yaml("\n".join(map(_quoted_where_needed, found["front"].splitlines())))
+    return cast(dict[str, Any], front) if isinstance(front, dict) else {}, text[found.end() :]
+
+
+def _yaml(text: str) -> object:
+    """None for what is no YAML."""
     try:
         # Strings, lists and mappings alone: nothing that is constructed could raise or cost anything.
-        front = yaml.load(found["front"], Loader=yaml.BaseLoader)  # noqa: S506
+        return cast(object, yaml.load(text, Loader=yaml.BaseLoader))  # noqa: S506
     except (yaml.YAMLError, RecursionError):
-        front = None
-    return cast(dict[str, Any], front) if isinstance(front, dict) else {}, text[found.end() :]
+        return None
+
+
+def _quoted_where_needed(line: str) -> str:
+    field = _FIELD.match(line)
+    if field is None or not line.isprintable() or _yaml(line) is not None:
+        return line
+    return f"{field['name']}: {json.dumps(field['value'].strip(), ensure_ascii=False)}"
 
 
 def _line(value: object, cap_chars: int) -> str:
@@ -369,7 +407,7 @@ def wanted(
     """What is asked for, of the skills in these folders, and of these loaders, of an agent whose workspace is at
     `root`. Blocking. Raises ToolError, and NotHere for a folder or a loader that this worker does not have."""
     brought, _ = loaders.skills(named) if loaders else ([], [])
-    skill = _named([*find_skills(skill_folders(named, root)), *brought], arguments["skill"])
+    skill = _named([*find_skills(skill_folders(named, root), root), *brought], arguments["skill"])
     if not skill.path:
         if "file" in arguments:
             raise ToolError(f"the skill {skill.name!r} has no files; leave out `file` for its text")
