@@ -23,6 +23,7 @@ from longhaul.agent.values.hubs import HubWord
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ContextConfig, ModelConfig
 from longhaul.agent.values.spec.knowledge import shortened
+from longhaul.agent.values.spec.mcp import HttpMCPConfig
 from longhaul.agent.values.spec.profiles import ModelProfile
 from longhaul.agent.values.spec.workspace import Seal, Workspace
 from longhaul.agent.values.subagents import BackgroundCommand, Child
@@ -72,6 +73,7 @@ GIVEN: dict[str, tuple[int, Check]] = {
     "tokens of a result": (10**15, lambda size: ContextConfig(tool_result_limit=size)),
     "seconds of a model call": (10**11, lambda size: ModelConfig(call_timeout_seconds=size)),
     "seconds of silence": (10**11, lambda size: ModelConfig(silence_seconds=size)),
+    "address of an MCP server": (1_000, lambda size: HttpMCPConfig(url="https://quay.test/" + "q" * (size - 18))),
     "address of a model": (10_000, lambda size: ModelConfig(base_url="h" * size)),
     "seconds of idleness": (10**11, lambda size: AgentSpec(idle_close_seconds=size)),
     "seconds of a task": (10**9, lambda size: AgentSpec(task_seconds=size)),
