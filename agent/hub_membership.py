@@ -1,12 +1,7 @@
-"""The bodies of a hub's updates: all that people and programs may ask of it.
+"""A hub as a value: who is in it, what was said, who has not heard it yet, and what may be asked of it.
 
-A hub as a value: who is in it, what has been said and not been heard by all. Its rules stand beside this file.
-
-Everything that happens in a hub takes the next number, so the order is one for all.
-
-Tells members what they are to hear next, and who has not heard yet.
-
-Takes the letters of a hub: each function gives the hub that follows, and asks nobody.
+Each event of a hub takes the next number, so all members hear the same order. Each function returns the hub that
+follows; none of them asks anybody.
 """
 
 from typing import Any, TypeVar

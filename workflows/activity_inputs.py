@@ -1,11 +1,4 @@
-"""Makes what hooks and tools are told of the call that they stand around. Sent only where there is somebody to be
-told.
-
-Makes the input of each activity from the record. Bodies that an activity made go by digest.
-
-Makes the inputs of activities about a session's own life: what was there before it, and to write down what has
-come.
-"""
+"""Makes the input of each activity from the record; bodies that an activity made go by digest."""
 
 from collections.abc import Iterator
 from typing import Any

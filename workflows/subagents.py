@@ -1,13 +1,9 @@
-"""Has a sub-agent encrypt with the key of the session that starts it: who deletes that key deletes the whole tree.
+"""Starts sub-agents as sessions of their own, and carries what parent and child say to each other, by signals.
 
-Whose child a workflow is has to be known before its first payload is encrypted, which is when its start leaves the
-worker. So it is noted here, beside the workflow's code, which decides nothing by it and sees no key.
-
-Speaks to other workflows by signals, which the server delivers once.
-
-Starts sub-agents as sessions of their own, and carries what they and the one that started them say to each other.
-
-A sub-agent outlives the run that started it: the run may roll over. What it reports comes by letter.
+A sub-agent outlives the run that started it, which may continue as new. Its payloads are encrypted with the key
+of the session that starts it, so whoever deletes that key deletes the whole tree. Whose child a workflow is must
+be known before its first payload leaves the worker; so that is noted here, beside workflow code, which decides
+nothing by it.
 """
 
 import asyncio

@@ -1,8 +1,5 @@
-"""Tells what waits beside calls: one whose outcome is unknown, a reply that needs more budget, the queue.
-
-Answers queries: the record as status, pending calls, pages and results.
-
-All that a session would carry into another run, as text in pages: what a checkpoint and a rebuilding read.
+"""Answers queries: the record as status, pending calls, pages and results, and all that a session would carry into
+another run.
 """
 
 from typing import Any, NamedTuple

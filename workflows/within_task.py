@@ -1,12 +1,9 @@
-"""Begins a sub-agent that closes with its task, finds what a later reply needs, and writes a session down, within the
-session's own task: without an activity, so that a short reply costs few events.
+"""Work within the session's own workflow task, without an activity, so that a short reply costs few events: quick
+reads, the start of a sub-agent that closes with its task, what a later reply needs, and writing the session to
+the store.
 
-What takes long or passes a bound has no answer, and an activity is asked.
-
-Reads that cost no activity of their own: those that came along with the model's answer, and those within the
-session's own task. What passes a bound has no answer, and is asked for by an activity of its own.
-
-A kill within the task costs the task alone, which another worker does again: what led to it is in the history.
+What takes long or passes a bound gets an activity. A kill within the task costs the task alone, which another
+worker repeats.
 """
 
 import asyncio

@@ -1,16 +1,9 @@
-"""Tells whether a verdict, an approval or findings still hold: what has aged or changed since is looked at again.
+"""The verdict on each call: allow, ask, deny or run elsewhere, from the call's facts, the rules and people's earlier
+decisions.
 
-From a call's facts to the verdict on it: permission, what a person said before, and whether to look again.
-
-Call ids: the record keeps each one unique, whatever a model sends.
-
-Finds the calls of a turn that are judged before it is up to them: who is asked about one is asked about all.
-
-Decides which reads are fused into the task of the session that has just allowed them: such a call is one event of
-the history instead of six.
-
-While they run the session hears nothing. So they are few and quick, and each is bounded: what passes a bound has no
-result yet, and goes its own way like any other call.
+It also decides which verdicts, approvals and facts are too old to count, which later calls of a turn are asked
+about early, and which quick reads run within the session's own workflow task. While such reads run, the session
+handles no signal; so they are few and quick, and a read that passes a bound gets an activity of its own.
 """
 
 from collections.abc import Collection, Mapping, Sequence

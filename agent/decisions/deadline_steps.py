@@ -1,8 +1,6 @@
-"""Picks the notices that are still to be told, and says when a checkpoint has to tell them.
+"""When a waiting call is reminded of, escalated and given up, and which notifications are still to be sent.
 
-Decides when calls that wait are reminded of, handed up, and given up: from recorded times alone.
-
-Nothing here counts from now: a restart, a roll-over or a late timer changes no deadline.
+All of it follows from recorded times: a restart, a continue-as-new or a late timer changes no deadline.
 """
 
 from collections.abc import Iterator

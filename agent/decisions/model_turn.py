@@ -1,24 +1,8 @@
-"""Decides which of an agent's models is asked now, and how a reply ends that none is left for.
+"""Decisions around one model call of a reply: which model is asked, what the iteration limit means, how a message
+that was cut off is continued, and when an answer or a step that is under way is asked for again.
 
-Decides what the agent's limit of iterations means for a reply: the last model call closes it without tools; where an
-answer in a form is asked for, calls in grace follow, which must give it.
-
-Drops from an answer what its session was told before: that a model's API could not express part of a request.
-
-Decides whether what a worker has found for a reply has to be found anew in its midst.
-
-Says when a reply is to be written down in the long-term memory: once, before it ends, where its agent wants that.
-
-Finds the last words of an agent whose reply was interrupted: words of its settings, or those that its workers' hooks
-come to.
-
-The hooks are the world's: they are asked in an activity, and what they said is recorded. Then the reply ends.
-
-Decides how far the server of a call may have a model asked: as its agent says, and the session's budget leaves.
-
-Decides how a message that broke off is continued: how often, and with how much room.
-
-Decides whether a step that waits is begun anew: it was begun with another model than its session has by now.
+Here are also the last words of an interrupted agent, when a reply is written into long-term memory, and how far
+an MCP server may have the model asked.
 """
 
 from dataclasses import dataclass

@@ -1,10 +1,5 @@
-"""Decides when a session goes on in a new run, because the history of this one has grown long.
-
-Decides when a session is written down outside.
-
-Decides when a session that nobody has used for long closes, and that it was written down before.
-
-Decides when a hub is told what a reply came to.
+"""When a session continues as new, is written to the store, closes because nobody has used it, and reports to its
+hubs.
 """
 
 from dataclasses import dataclass

@@ -1,15 +1,9 @@
-"""Finds what a sub-agent works with: its own settings as its agent file says them, and of the session that starts it
-all that binds: rules that deny or ask, the mode, analyzers, approvals, secrets, sandbox, middlewares.
+"""Decides about sub-agents: which tasks may start, with which settings and budget, and when a sub-agent has to
+report.
 
-Rules of this file: nothing here may give a sub-agent what the session that starts it does not have, but for what the
-agent file itself says of it: its tools, and its own allow rules.
-
-Decides about sub-agents: which tasks may begin and how, what is passed on to them, and when one has to report.
-
-Decides what is put aside for a sub-agent before it is begun, of what the session that starts it may spend.
-
-What is put aside for one nobody else can spend; what it leaves comes back with the end of its task. So a tree of
-sessions spends no more than its root allows.
+A sub-agent never gets what the session that starts it does not have, except what its own agent file says: its
+tools and its own allow rules. Budget that is reserved for it can be spent by nobody else, and what is left comes
+back at the end of its task; so a tree of sessions spends no more than its root allows.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,8 @@
-"""Picks those of a turn's calls that may be under way together: call order, with concurrency-safe neighbours as one
-batch.
+"""Changes the ledger by each entry, one function for each kind of entry, and picks the calls of a turn that may run
+together.
 
-Changes the ledger by each entry, one function per kind.
-
-Rules of this file: what an entry does depends on the entry and the ledger alone; nothing here decides what
-happens next (`agent.decision` does), and nobody but `Record` calls it.
+What an entry does depends on the entry and the ledger alone. Nothing here decides what happens next
+(`agent.decision` does), and only `Record` calls it.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,9 +1,7 @@
-"""Names what a person decides on by a digest: part by part, so that a late decision can be told what has changed.
+"""Digests of what an approval covers, part by part, so that a late decision can say what has changed.
 
-Keeps what people wrote beside their messages: why they did something, and what a refusal quotes of a letter.
-
-A secret may stand in it, which workers alone know: the next model call takes it along, and its answer brings what is to
-be shown.
+It also keeps what people wrote beside their messages, such as the reason for a decision. A secret may stand in
+it, which workers alone know: the next model call takes the words along, and its answer brings them back masked.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,9 +1,8 @@
-"""Changes the account of a session with a budget, by each entry. Without one there is no account.
+"""Changes the account of a session by each entry: what each model has used, and what is spent and reserved of a
+budget.
 
-What an answer reports settles what was put aside for it; what nobody answered is settled by how many attempts may have
-been billed. So each attempt counts once, whatever order things come in.
-
-Counts what each model has used up, from what the entries say. To be called before a budget settles the call.
+An answer settles what was reserved for it; a call that nobody answered is settled by the attempts that may have
+been billed. So each attempt counts once, in whatever order entries come.
 """
 
 from longhaul.agent import entries as e

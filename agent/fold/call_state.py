@@ -1,16 +1,5 @@
-"""Keeps people's decisions in the state, for whoever asks later.
-
-Counts what a model was asked in the name of an MCP server, whatever became of the call that it was asked in.
-
-Changes the ledger by entries about tool calls: findings, verdicts, decisions, results.
-
-Changes the ledger by questions of MCP servers, and by the answers to them.
-
-Changes the ledger by deadlines that were reached.
-
-Changes the ledger by entries that no worker has a part in.
-
-Changes the ledger by entries about signed decisions.
+"""Changes the ledger by entries about tool calls: facts, verdicts, decisions, questions of MCP servers, deadlines
+and results.
 """
 
 import json

@@ -1,11 +1,6 @@
-"""Counts what a context takes of a model's window, as the provider counts; says where it is cut, and what stands for a
-result that was left out.
+"""Changes the ledger by entries about the context: compression, messages that ended early, and repairs.
 
-Changes the ledger by entries about the context as a whole: it becomes shorter, or stays as it is.
-
-Changes the ledger by how a model's message has ended: one that broke off, and one that is a refusal.
-
-Takes out of a context what no provider is to be sent again; the transcript keeps it.
+It counts the context's tokens as the provider does. What is taken out of a context stays in the transcript.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,13 +1,7 @@
-"""The small values that a ledger is made of: requests that came and ended, and what is known of messages and tokens.
+"""The ledger of a session: all that follows from its entries, as plain data, and the parts that it is made of.
 
-The parts that a ledger is made of. Each belongs to one subject, as the files of this folder do.
-
-Call ids of long ago, of which only is kept whether they were used: three bytes each, without ever missing one.
-
-A Bloom filter to each eight thousand calls. It may say "yes" of an id that was never there: each of them once in eight
-hundred times when it is full; such a call then gets an id of our own, as one does that repeats an older id.
-
-The ledger of a session: all that follows from its entries, as plain data with a few words of its own.
+Ids of old calls are kept in a Bloom filter, three bytes each. It never misses one; when it is full it takes one
+new id in eight hundred for an old one, and that call gets an id of our own.
 """
 
 import base64

@@ -1,8 +1,5 @@
-"""Begins notices, and ends those that are told.
-
-Changes the doubts of a session by entries: one begins with a result, and ends with a finding or a person's word.
-
-Changes the ledger by calls that begin to sleep, and by what ends their sleep.
+"""Changes the ledger by notifications, unknown outcomes and sleeping calls: what starts each of them, and what ends
+it.
 """
 
 from collections.abc import Iterable, Sequence

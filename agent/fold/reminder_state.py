@@ -1,13 +1,8 @@
-"""Keeps what the model has to know all the while and its context may have lost: told again at the end, never in front,
-where the provider would have to read everything anew.
+"""Keeps what the model has to know and its context may have lost: reminders, the agent's tools, tasks and plans, and
+whether it repeats itself.
 
-Changes the watch for circles by entries. Agents without it are not watched.
-
-Makes findings old when rules change: paths are looked at with the folders in mind that deny and ask rules name.
-
-Changes the ledger by what a worker has found for a reply: before it begins, or in its midst for the tools alone.
-
-Changes the session's tasks and plans by calls that the session has answered.
+Reminders go to the end of the context, never to its beginning, where the provider would have to read everything
+again.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,5 @@
-"""Changes the ledger by pauses and single steps.
-
-Changes the ledger by hubs: what was heard from them, and which replies they are to be told.
-
-Changes the ledger by requests, from when they come until their replies have ended.
+"""Changes the ledger by requests, from their arrival to the end of their replies, and by pauses, single steps and
+hubs.
 """
 
 from itertools import takewhile

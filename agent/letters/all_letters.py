@@ -1,11 +1,8 @@
-"""Every letter that a session takes, one row each: what it is called, holds and does, and how people send it.
+"""Every operation that a session takes, one row each: what it is called, holds and does, and how people send it.
 
-Reception reads and receives letters by these rows. `longhaul serve` makes its routes of them; tests hold the methods of
-`Session`, the commands of `longhaul` and the table in docs/people/steering.md to them.
-
-Receives what comes in from outside: bodies become entries, or are refused with a sentence that changes nothing.
-
-Rules of this file: it reads the record and never changes it; a refusal is the only exception it raises.
+`receive` turns what came in into entries, or refuses it with a sentence that changes nothing; it raises nothing
+else. `longhaul serve` makes its routes of the rows; tests hold the methods of `Session`, the commands of
+`longhaul` and the table in docs/people/steering.md to them.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,10 +1,7 @@
-"""Takes what people answer to calls that wait: as decisions, or as a refusal that says how things stand.
+"""Decisions of people on waiting calls: single, several at once, by several approvers, and signed.
 
-Tools whose calls take several approvals: what one person alone may not do to them.
-
-Signed decisions from when they come in until they count, or do not: a worker checks them, which is recorded.
-
-Signed decisions: what a signature covers, how it is made, and how it is checked. Keys are given, never kept.
+A signed decision counts once a worker has checked its signature, and that is recorded. Keys are given, never
+kept.
 """
 
 import base64

@@ -1,15 +1,8 @@
-"""Letters within a tree of sessions: a sub-agent says how its task ended, and whoever gave it asks for that again.
+"""Messages between sessions of one tree, from hubs, and from workers about themselves; and the request to stop
+background work.
 
-A report is known by its call, and counts once: it may come more than once, and when nobody waits for it any more.
-
-The letter with which somebody stops what works in the background: commands and sub-agents, by the calls that began
-them.
-
-It changes what is wanted; their end comes later, as any end of theirs. So it can be sent again, also behind it.
-
-The letter of a hub to a member's session: what was said there, and whether the session is in.
-
-Letters of workers about themselves: that one leaves, or lacks what a step needs.
+A sub-agent's report is known by its call and counts once, however often it arrives. A request to stop changes
+what is wanted, and the end comes later; so it can be sent again.
 """
 
 from collections.abc import Callable

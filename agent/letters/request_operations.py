@@ -1,14 +1,8 @@
-"""Requests until they are begun: queued, joined to the reply that is being made, put in its place, or dropped.
+"""Requests until they start: queued, joined to the reply that is being made, replaced or dropped; and the operations
+that pause, resume, step, wake or compact a session.
 
-The letter that tells a session of an event: it wakes the call that waits for it, or is kept until one does.
-
-The letter that asks for a shorter context.
-
-Standing still between steps: the letters that ask for it, and what a paused session does all the same.
-
-A step is the first of these that there is to do: run the calls that may run together, make the context shorter, ask the
-model. What follows from it without touching the world belongs to it: calls are looked at and judged, so that people see
-what waits for them, and a reply that is answered ends.
+One step of a paused session is the first of these that there is to do: run the calls that may run together,
+compress the context, ask the model. What follows from it without touching the world belongs to it.
 """
 
 from typing import Any

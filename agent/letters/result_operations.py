@@ -1,8 +1,5 @@
-"""Answers of people to MCP servers: they come as results from outside do, and are checked against what was asked.
-
-Results that outside systems hand in: joined with the pieces before them, checked and measured, or refused.
-
-Questions about open doubts, and the letter that settles one.
+"""Results that come from outside: of external tools, of people who answer an MCP server, and about calls with an
+unknown outcome. They are joined with the pieces before them, checked, measured, or refused.
 """
 
 import json

@@ -1,9 +1,4 @@
-"""The letter that puts another state in the place of a session's own.
-
-Letters that change what a session may do unasked: its mode and limits, and its rules.
-
-The letter that changes a session's budget: it raises limits, or ends a reply that waits for more.
-"""
+"""Operations that change what a session may do: its mode, limits, rules and budget, or its whole state."""
 
 from collections.abc import Sequence
 

@@ -1,21 +1,5 @@
-"""Hostile text made harmless for a terminal: what it would obey or hide is written as an escape.
-
-Tabs and newlines stay as they are.
-
-Text for whoever decides on it: what hides, or looks like something else, is named by its number.
-
-`⟨U+202E⟩` stands for the character of that number, and the text's own `⟨` is named too: so two texts that differ
-are shown differently, and no text can pose as a mark of ours.
-
-Finds tags of ours in what models, people and files say, so that theirs can't be taken for ours.
-
-Answers a name that nothing has with the nearest one that there is.
-
-The gist of a call is one line that says what it is about: for lists, for progress, for the Web UI.
-
-A text that a session gives in pages: those of one moment put together. Whoever asks for them is elsewhere.
-
-Makes sets of words from a text: tables that people read and change.
+"""Text from models, people and files: made harmless for a terminal, looked through for lookalikes and for our own
+tags, shortened to one line, and compared with known names.
 """
 
 import difflib

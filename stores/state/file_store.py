@@ -1,8 +1,6 @@
-"""Files that are replaced whole: after a kill or a power cut there is the old one or the new one. Blocking.
+"""Sessions as JSON files of one host, `<root>/<user>/<agent>/<session>.json`, and in memory for tests.
 
-Sessions as JSON files, for one host: `<root>/<user>/<agent>/<session>.json`, replaced whole or not at all.
-
-Sessions in this process's memory, for tests and trials: they end with it.
+A file is replaced whole: after a kill or a power cut there is the old one or the new one. These functions block.
 """
 
 import asyncio

@@ -1,11 +1,7 @@
-"""Reads which database a URL means, by which driver it is reached, and how long it may take to answer.
+"""Sessions in a relational database: SQLite in a file, PostgreSQL, MySQL or MariaDB, through SQLAlchemy.
 
-The one table. Its name carries the number of its layout: another layout is another table, filled from this one.
-
-Sessions in a relational database: SQLite in a file, PostgreSQL, MySQL or MariaDB, through SQLAlchemy.
-
-Each change is one statement that the database carries out whole, and looks for what it replaces in its WHERE. So
-there is no transaction to hold open, and nothing to deadlock with.
+Each change is one statement that the database carries out whole, and whose WHERE names what it replaces. So there
+is no transaction to hold open, and nothing to deadlock with. The table's name carries the number of its layout.
 """
 
 import json

@@ -1,8 +1,5 @@
-"""`plan_enter` and `plan_exit`: into plan mode by itself, out of it by a person's word.
-
-`todo_write`: the model's list of tasks.
-
-`reset_equipped_tools`: the agent chooses the groups of tools that it sees.
+"""Tools that the session answers itself about its plan: `plan_enter`, `plan_exit`, `todo_write`, and
+`reset_equipped_tools`, by which the agent chooses its tool groups.
 """
 
 from pydantic import ValidationError

@@ -1,8 +1,5 @@
-"""`sleep` and `wait_for`: calls that wait without a worker, and what the model reads when they are woken.
-
-`KillShell`: stops a command in the background.
-
-`AgentList`, `AgentSend` and `AgentStop`: what a lead does with the sub-agents that it has started.
+"""Tools about work that goes on without the model: `sleep` and `wait_for`, `KillShell` for a background command, and
+`AgentList`, `AgentSend` and `AgentStop` for sub-agents.
 """
 
 import json
