@@ -49,9 +49,9 @@ def differing_characters(text: str, wanted: str) -> str:
 def lookalike(path: Path) -> str:
     """Of a path that does not exist: what stands there under a name that looks the same, as the rest of a sentence;
     empty where nothing does."""
-    for missing in (path, *path.parents):
-        if os.path.lexists(missing.parent):
-            break
+    missing = path
+    while not os.path.lexists(missing.parent):
+        missing = missing.parent  # ends at the root, which is its own parent
     wanted = _plain(missing.name)[0]
     names = _names(missing.parent)
     found = next((name for name in names if name != missing.name and _plain(name)[0] == wanted), None)
