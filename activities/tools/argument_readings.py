@@ -4,7 +4,6 @@
 |---|---|---|
 | `3.0` | a whole number | `3` |
 | `"3"`, `"true"`, `"[1]"`, `"{}"` | another type than text | `3`, `true`, `[1]`, `{}` |
-| `3` | text | `"3"` |
 | `null` | something else, in a field that may be left out | nothing |
 | all arguments as one JSON text | an object | that object |
 
@@ -149,8 +148,6 @@ def _kind(value: Any) -> str:
 
 def _read(value: Any, kinds: frozenset[str]) -> Any:
     """`value`, which is of none of `kinds`, as one of them; itself where that would take a guess."""
-    if isinstance(value, int) and not isinstance(value, bool) and "string" in kinds:
-        return str(value)
     if not isinstance(value, str):
         return value
     read = _of_text(value)

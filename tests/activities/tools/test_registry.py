@@ -97,7 +97,7 @@ def test_parameters_that_cannot_be_named_are_refused() -> None:
 @pytest.mark.parametrize(
     ("raw", "sentence"),
     [
-        ('{"command": true}', "'command' is true, but has to be text"),
+        ('{"command": 1}', "'command' is 1, but has to be text"),
         ('{"command": "ls", "timeout": 700000}', "'timeout' is 700000: give 600000 or less"),
         ("{}", "'command' is missing: give text"),
         (

@@ -736,7 +736,7 @@ SHAPES: list[Shape] = [
         chat(calling(part(index=0, id="c_a", name="purge", arguments=json.dumps(ONE_TEXT)))),
         messages(*used(0, "t_a", "purge", json.dumps(ONE_TEXT))),
         responses(*streamed(0, "c_a", "purge", json.dumps(ONE_TEXT))),
-        refused=(("purge", "a string"),),
+        calls=(("purge", {"folder": "/tmp/one"}),),
     ),
     # Content
     Shape(

@@ -84,7 +84,7 @@ def came(reply: ModelReply) -> dict[str, Any]:
     return {
         "text": "".join(block.text for block in reply.content if isinstance(block, TextBlock)),
         "thought": "".join(block.thinking for block in reply.content if isinstance(block, ThinkingBlock)),
-        "calls": tuple((call.name, json.loads(call.input)) for call in calls if not why_not(call)),
+        "calls": tuple((call.name, parse_arguments(call.input)) for call in calls if not why_not(call)),
         "refused": tuple((call.name, why_not(call)) for call in calls if why_not(call)),
     }
 
