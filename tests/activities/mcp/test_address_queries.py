@@ -180,7 +180,7 @@ def refusals(query: str) -> list[str]:
     told = []
     for given in (
         lambda: HttpMCPConfig(url=url),
-        lambda: MCPClient(name="quay", mcp_config={"url": url}),
+        lambda: MCPClient.model_validate({"name": "quay", "mcp_config": {"url": url}}),
         lambda: AgentSpec.model_validate({"mcps": [{"name": "quay", "mcp_config": {"url": url}}]}),
     ):
         with pytest.raises(ValidationError) as refused:
