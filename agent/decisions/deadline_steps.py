@@ -1,4 +1,4 @@
-"""When a waiting call is reminded of, escalated and given up, and which notifications are still to be sent.
+"""Decides when a waiting call is reminded of, escalated and given up, and which notifications are still to be sent.
 
 All of it follows from recorded times: a restart, a continue-as-new or a late timer changes no deadline.
 """

@@ -1,6 +1,4 @@
-"""When a session continues as new, is written to the store, closes because nobody has used it, and reports to its
-hubs.
-"""
+"""Decides when a session continues as new, is stored, closes because nobody uses it, and reports to hubs."""
 
 from dataclasses import dataclass
 

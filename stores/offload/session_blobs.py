@@ -23,7 +23,7 @@ DIGITS = "^[0-9a-f]{64}$"
 _KIND = "longhaul-output"
 _MARKER_CHARS = 400
 """In the last of these an output says that it was shortened."""
-_MARKER = re.compile(rf"'{POINTER}([0-9a-f]{{64}})'[^'<]*</system-reminder>\Z")
+_MARKER = re.compile(rf"'{POINTER}([0-9a-f]{{64}})'(?:[^'<]*</system-reminder>|\])\Z")
 _NAMED = re.compile(rf"{POINTER}([0-9a-f]{{64}})".encode())
 _BEGIN = re.compile(rf'{{"kind":"{_KIND}","name":"[0-9a-z.]*"}}'.encode())
 
