@@ -200,7 +200,10 @@ def test_it_leaves_in_its_time_with_all_that_it_started(ending: Ending) -> None:
 
 
 def test_it_says_that_it_stops_and_what_was_not_kept_for_it(ending: Ending) -> None:
-    said, unkept = ending.log.splitlines()
+    said, *others = ending.log.splitlines()
+    (unkept,) = (
+        line for line in others if "temporalio.core" not in line
+    )  # the SDK may warn of what it could not report
 
     assert said == "longhaul worker: stopping: calls that run get 4 s to end; a second signal leaves at once"
     assert "the whole result of courier was not kept" in unkept
