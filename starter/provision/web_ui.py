@@ -15,8 +15,21 @@ MOST_HEAD_BYTES = 64_000
 SLOWEST_HEAD_SECONDS = 20.0
 _REQUEST_LINE = re.compile(r"[A-Z]+ /[!-~]* HTTP/1\.[01]")
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n\0]*)")
-_HOST = re.compile(r"(\[[0-9a-f:]+\]|[^:\[\]]+)(:[0-9]{1,5})?")
 _OF_THE_CONNECTION = ("connection", "keep-alive", "proxy-connection", "upgrade")
+
+HIGHEST_PORT = 65_535
+_HOST = re.compile(r"(\[[^\[\]]+\]|[^:\[\]]+)(?::([0-9]{1,5}))?")
+
+
+def host_name(header: str) -> str | None:
+    """Without its port, in small letters; None for what is not a name with or without a port, and nothing else."""
+    found = _HOST.fullmatch(header.lower())
+    return found[1] if found and 0 < int(found[2] or 1) <= HIGHEST_PORT else None
+
+
+def is_own(origin: str, host: str) -> bool:
+    """Whether a page of this server asks, as the header `Host` names it; TLS is the proxy's business."""
+    return origin.lower() in (f"http://{host.lower()}", f"https://{host.lower()}")
 
 
 class RefusedRequest(Exception):
@@ -36,12 +49,11 @@ def passed_on(head: bytes) -> bytes:
         raise RefusedRequest("400 Bad Request", "this is no request of a browser")
     host, origin = (_only([one[2].strip().lower() for one in headers if one[1].lower() == name], name)
                     for name in ("host", "origin"))  # fmt: skip
-    name = _HOST.fullmatch(host or "")
-    if name is None or name[1] not in NAMES:
+    if host is None or host_name(host) not in NAMES:
         raise RefusedRequest(
             "403 Forbidden", f"Host: {(host or '')[:100]!r} is not served; ask for localhost or 127.0.0.1"
         )
-    if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
+    if origin is not None and not is_own(origin, host):
         raise RefusedRequest("403 Forbidden", f"Origin: pages of {origin[:100]!r} may not ask")
     kept = [one[0] for one in headers if one[1].lower() not in _OF_THE_CONNECTION]
     return "\r\n".join([line, *kept, "Connection: close", "", ""]).encode("latin-1")

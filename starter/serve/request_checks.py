@@ -5,7 +5,6 @@ A request that waits ends when its token is taken out, or is good for less.
 
 import asyncio
 import logging
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -17,25 +16,11 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from longhaul.starter.client.reading.queries import NoReply, NoSession
+from longhaul.starter.provision.web_ui import host_name, is_own
 from longhaul.starter.serve.problems import Problem, problem_of, wrong
 from longhaul.starter.serve.requests import Answer, Call, Operation, Served, path_values, unseen_by
 from longhaul.starter.serve.tokens import BadTokens, Caller
 from longhaul.starter.serve.tokens import Scope as TokenScope
-
-HIGHEST_PORT = 65_535
-_HOST = re.compile(r"(\[[^\[\]]+\]|[^:\[\]]+)(?::([0-9]{1,5}))?")
-
-
-def host_name(header: str) -> str | None:
-    """Without its port, in small letters; None for what is not a name with or without a port, and nothing else."""
-    found = _HOST.fullmatch(header.lower())
-    return found[1] if found and 0 < int(found[2] or 1) <= HIGHEST_PORT else None
-
-
-def is_own(origin: str, host: str) -> bool:
-    """Whether a page of this server asks, as the header `Host` names it; TLS is the proxy's business."""
-    return origin.lower() in (f"http://{host.lower()}", f"https://{host.lower()}")
-
 
 LOOK_SECONDS = 1.0
 """A token that is taken out ends its streams before their next event, and what is silent or waits after so long."""

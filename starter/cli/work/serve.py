@@ -21,9 +21,9 @@ from longhaul.starter.console.console_request import PATH
 from longhaul.starter.console.site import routes
 from longhaul.starter.folder_trust import trusted
 from longhaul.starter.hosting.own_process import keep_to_itself
+from longhaul.starter.provision.web_ui import host_name
 from longhaul.starter.serve.application import application
 from longhaul.starter.serve.connections import Connection
-from longhaul.starter.serve.request_checks import host_name
 from longhaul.starter.serve.requests import Served
 from longhaul.starter.serve.tokens import SCOPES, BadTokens, Caller, Tokens, issue
 from longhaul.starter.settings import Settings

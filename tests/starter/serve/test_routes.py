@@ -16,11 +16,12 @@ from openapi_spec_validator import validate
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.work.serve import ListenPlace, hosts_of, listen
+from longhaul.starter.provision.web_ui import host_name
 from longhaul.starter.serve.application import application
 from longhaul.starter.serve.event_stream import first_wanted, framed
 from longhaul.starter.serve.openapi import document
 from longhaul.starter.serve.problems import Problem
-from longhaul.starter.serve.request_checks import caller_of, host_name
+from longhaul.starter.serve.request_checks import caller_of
 from longhaul.starter.serve.requests import Served, path_values
 from longhaul.starter.serve.routes import OF_LETTERS, OPERATIONS
 from longhaul.starter.serve.tokens import SCOPES, Caller, Tokens, digest_of
