@@ -320,7 +320,7 @@ def _versions(draft: Draft) -> list[str]:
     """The arguments that were told, those that are the same once. What was streamed may be the beginning of them."""
     told = [draft.text] if draft.text.strip() else []
     for whole in draft.whole:
-        if told == [draft.text] and not _is_json(told[0]) and whole.startswith(told[0]):
+        if told == [draft.text] and not is_json(told[0]) and whole.startswith(told[0]):
             told = [whole]
         elif not any(_same(whole, each) for each in told):
             told.append(whole)
@@ -341,7 +341,7 @@ def _canonical(text: str) -> str:
     return json.dumps(json.loads(text), sort_keys=True)
 
 
-def _is_json(text: str) -> bool:
+def is_json(text: str) -> bool:
     try:
         json.loads(text)
     except (ValueError, RecursionError):
@@ -350,7 +350,7 @@ def _is_json(text: str) -> bool:
 
 
 def _is_whole(text: str) -> bool:
-    return text.lstrip().startswith("{") and text.rstrip().endswith("}") and _is_json(text)
+    return text.lstrip().startswith("{") and text.rstrip().endswith("}") and is_json(text)
 
 
 def _text(value: object) -> str:

@@ -27,7 +27,7 @@ from longhaul.activities.models.failures.status_table import (
     ToldError,
 )
 from longhaul.activities.models.model import ModelReply, ModelRequest, has_failed, scrub, scrub_json, tells_nothing
-from longhaul.activities.models.replies import Assembly, Block
+from longhaul.activities.models.replies import Assembly, Block, is_json
 from longhaul.activities.models.requests.turns import call_ids
 from longhaul.agent.values.conversation.messages import Usage
 from longhaul.agent.values.spec.agent_spec import ModelConfig
@@ -316,7 +316,7 @@ def _event_in(name: str, data: str) -> dict[str, Any] | None:
     """None for what is no event: one without data, keep-alives, and other JSON. Raises ToldError."""
     if not data.strip():
         return None
-    if name == "error" and not _is_json(data):
+    if name == "error" and not is_json(data):
         raise ToldError(data, in_stream=True)
     event = json.loads(data)
     if isinstance(event, dict):
@@ -385,7 +385,7 @@ async def _server_sent(head: bytes, chunks: AsyncIterator[bytes]) -> AsyncGenera
         elif field == "event":
             name = value.removeprefix(" ")
     # Of an event without the empty line behind it only a whole one is told.
-    if data and ((text := "\n".join(data)).startswith("[DONE]") or _is_json(text)):
+    if data and ((text := "\n".join(data)).startswith("[DONE]") or is_json(text)):
         yield name, text
 
 
@@ -410,14 +410,6 @@ async def _lines(head: bytes, chunks: AsyncIterator[bytes]) -> AsyncIterator[str
     if pending:
         with suppress(UnicodeDecodeError):  # cut in the middle of a character
             yield b"".join(pending).decode()
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _media_type(response: Response) -> str:
