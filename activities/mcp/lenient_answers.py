@@ -14,6 +14,7 @@ from typing import Any, Self
 import mcp_types as types
 from mcp.shared.message import SessionMessage
 
+from longhaul.activities.tools.read import image_type
 from longhaul.agent.plain.text import visible
 
 NOTES = "longhaul/notes"
@@ -219,14 +220,4 @@ def plain_base64(data: str, media_type: str, is_sound: Callable[[str], object]) 
         decoded = base64.b64decode(text, validate=True)
     except binascii.Error:
         raise ValueError("it is no base64") from None
-    return text, media_type if is_sound(media_type) else _kind_of(decoded)
-
-
-def _kind_of(data: bytes) -> str:
-    """Of an image, by its first bytes; empty for what is not known here."""
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for start, kind in _STARTS.items() if data.startswith(start)), "")
-
-
-_STARTS = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
+    return text, media_type if is_sound(media_type) else image_type(decoded)

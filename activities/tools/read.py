@@ -104,7 +104,7 @@ def _read(call: ToolCall, stop: threading.Event) -> ToolOutput:
         with opened(path) as descriptor, os.fdopen(descriptor, "rb", closefd=False) as file:
             start, size = file.read(8192), os.fstat(file.fileno()).st_size
             file.seek(0)
-            image = _image_type(start)
+            image = image_type(start)
             if image and size <= IMAGE_CAP_BYTES:
                 return image_shown(path.name, image, file.read(IMAGE_CAP_BYTES), size)
             binary = _binary_kind(start, image)
@@ -125,7 +125,8 @@ def image_shown(name: str, media_type: str, data: bytes, size: int) -> ToolOutpu
     return ToolOutput((what, DataBlock(source=source, name=name)))
 
 
-def _image_type(start: bytes) -> str:
+def image_type(start: bytes) -> str:
+    """By the first bytes of a file; empty for what is no image that models take."""
     if start.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if start.startswith(b"\xff\xd8\xff"):
