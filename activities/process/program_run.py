@@ -81,7 +81,7 @@ async def run_supervised(
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait((conduct,))
         if not conduct.cancelled():
-            conduct.exception()
+            conduct.exception()  # Looked at, so that the loop does not complain of an error that nobody retrieved.
         raise
     finally:
         leash.cut()
