@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, cast
 
-from longhaul.activities.tools.arguments import ArgumentsError, TooManySteps, parse_arguments
+from longhaul.activities.tools.arguments import ArgumentsError, TooManySteps, parse_arguments, words_of
 
 MOST_STEPS = 50_000
 MOST_REFERENCES = 20
@@ -66,7 +66,7 @@ class _Reading:
                 return value
 
     def _object(self, value: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-        known, required = _words(schema.get("properties")), schema.get("required")
+        known, required = words_of(schema.get("properties")), schema.get("required")
         read = dict[str, Any]()
         for name, item in value.items():
             wanted = known.get(name, schema.get("additionalProperties"))
@@ -79,15 +79,15 @@ class _Reading:
 
     def _resolved(self, schema: Any) -> Mapping[str, Any]:
         """What a reference leads to, within the same schema."""
-        found = _words(schema)
+        found = words_of(schema)
         for _ in range(MOST_REFERENCES):
             reference = found.get("$ref")
             if not isinstance(reference, str) or "type" in found:
                 return found
             place: Any = self._root
             for step in reference.removeprefix("#").split("/")[1:] if reference.startswith("#") else ("",):
-                place = _words(place).get(step)
-            found = _words(place)
+                place = words_of(place).get(step)
+            found = words_of(place)
         return {}
 
     def _kinds(self, schema: Any, depth: int = 0) -> frozenset[str] | None:
@@ -117,10 +117,6 @@ class _Reading:
             return found
         fitting = [part for part in cast(list[object], parts) if kind in (self._kinds(part) or (kind,))]
         return self._resolved(fitting[0]) if len(fitting) == 1 else {}
-
-
-def _words(schema: Any) -> Mapping[str, Any]:
-    return cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
 
 
 def _fits(value: Any, kinds: frozenset[str]) -> bool:

@@ -112,18 +112,18 @@ def sentence(error: ValidationError) -> str:
     return f"{value_at(error.instance, at)}, which does not fit {word} {_short(error.validator_value)}"
 
 
-def _words_of(schema: Any) -> dict[str, Any]:
+def words_of(schema: Any) -> dict[str, Any]:
     return schema if isinstance(schema, dict) else {}
 
 
 def _part_that_failed(error: ValidationError) -> dict[str, Any]:
     """The one word of the schema, and of what stands beside it as much as its sentence names."""
-    beside, value = _words_of(error.schema).get("properties", {}), cast(Any, error.instance)
+    beside, value = words_of(error.schema).get("properties", {}), cast(Any, error.instance)
     names: dict[str, Any] = {}
     match error.validator:
         case "required":
             lacking = {name: schema for name, schema in beside.items() if name not in value}
-            names = {name: {"type": schema["type"]} for name, schema in lacking.items() if "type" in _words_of(schema)}
+            names = {name: {"type": schema["type"]} for name, schema in lacking.items() if "type" in words_of(schema)}
         case "additionalProperties":
             names = dict.fromkeys(beside, True)
         case _:
