@@ -128,7 +128,7 @@ class Thinking:
             said = said.model_copy(
                 update={
                     **beside,
-                    "sent_digest": ("" if system == spec.system_prompt else prompt_digest(system)),
+                    "sent_digest": "" if system == spec.system_prompt else prompt_digest(system),
                     "repair": fit.repair,
                 }
             )

@@ -171,10 +171,8 @@ async def waited_out(failure: ApplicationError, wait_seconds: float) -> Applicat
     if not is_patient() or isinstance(failure, FewTries):
         return ApplicationError(failure.message, type=failure.type, next_retry_delay=timedelta(seconds=pause))
     # By the server's clock, as all that it is compared with: a worker's may be hours ahead, and would give up.
-    now, scheduled = (
-        (info.started_time.timestamp() + time.monotonic() - _begun.get(time.monotonic())),
-        info.scheduled_time.timestamp(),
-    )
+    now = info.started_time.timestamp() + time.monotonic() - _begun.get(time.monotonic())
+    scheduled = info.scheduled_time.timestamp()
     next_at, until = now + pause, scheduled + wait_seconds
     if next_at > until:
         waited = timedelta(seconds=round(now - scheduled))

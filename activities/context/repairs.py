@@ -126,7 +126,7 @@ class Repairing:
         match refusal.means:
             case "thinking":
                 self._no_thinking = any(
-                    (signed(block) or (isinstance(block, TextBlock | ToolCallBlock) and bool(block.extras)))
+                    signed(block) or (isinstance(block, TextBlock | ToolCallBlock) and bool(block.extras))
                     for message in sent
                     for block in message.content
                 )

@@ -138,7 +138,7 @@ def _card(row: WorkflowExecution, memo: Mapping[str, str | None]) -> SessionCard
         user_id=memo.get("user") if "user" in memo else attributes.get(USER),
         agent=memo.get("agent") or attributes.get(AGENT) or "",
         status=CLOSED
-        if (row.status not in (None, WorkflowExecutionStatus.RUNNING))
+        if row.status not in (None, WorkflowExecutionStatus.RUNNING)
         else attributes.get(STATUS) or "unknown",
         waiting_since=since.isoformat() if since else "",
         started_at=row.start_time.isoformat(),

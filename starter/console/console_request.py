@@ -119,11 +119,11 @@ async def read_form(request: Request) -> Filled:
         raise Problem("media-type", f"Content-Type: {kind!r} is not read here; send a form")
     body = await read_body(request)
     try:
-        pairs, files = (
-            await _parts(request.headers, body)
-            if kind == MULTIPART
-            else (parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict"), ())
-        )
+        if kind == MULTIPART:
+            pairs, files = await _parts(request.headers, body)
+        else:
+            pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict")
+            files = []
         # A charset of the sender's own may make of it what nothing could store.
         "".join((*chain(*pairs), *(file.name for file in files))).encode()
     except (ValueError, KeyError, MultiPartException) as error:

@@ -132,9 +132,8 @@ async def send_again(
             if await too_long(STUCK_SECONDS if stuck else TRIES_SECONDS):
                 raise
         except WorkflowUpdateFailedError as error:
-            if not (isinstance(error.cause, ApplicationError) and error.cause.type == _OVERLOOKED) or await too_long(
-                TRIES_SECONDS
-            ):
+            overlooked = isinstance(error.cause, ApplicationError) and error.cause.type == _OVERLOOKED
+            if not overlooked or await too_long(TRIES_SECONDS):
                 raise
         except WorkflowUpdateRPCTimeoutOrCancelledError as error:
             # The SDK's one word for a server that was silent for too long, and for a sender that is to stop.

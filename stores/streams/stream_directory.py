@@ -402,18 +402,12 @@ class DirectoryStreams:
         oldest = time.time() - KEPT_SECONDS
         with contextlib.suppress(OSError):
             for folder in self._root.iterdir():
+                if not folder.is_dir() or folder.is_symlink():
+                    continue
                 # Its own time counts too: another writer may just be making it, and it has no file yet.
-                if (
-                    not folder.is_dir()
-                    or folder.is_symlink()
-                    or (
-                        written := max(
-                            path.stat().st_mtime
-                            for path in (folder, *(file_of(folder, number) for number in numbers(folder)))
-                        )
-                    )
-                    >= oldest
-                ):
+                paths = (folder, *(file_of(folder, number) for number in numbers(folder)))
+                written = max(path.stat().st_mtime for path in paths)
+                if written >= oldest:
                     continue
                 if before.get(folder) == written:
                     shutil.rmtree(folder, ignore_errors=True)

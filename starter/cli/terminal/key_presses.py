@@ -25,7 +25,6 @@ async def await_key(question: str, keys: str, gone: asyncio.Event) -> str | None
         return ask_key(question, keys)
     sys.stdout.flush()
     with _by_keys():
-        # The same, while everything else goes on.
         waited, still = 0.0, False
         _forget_typed_ahead()
         while not still and not gone.is_set() and waited < LONGEST_STILL_SECONDS:
