@@ -1,13 +1,16 @@
 """The development server as users get it: real processes, real ports, a real kill."""
 
 import asyncio
+import contextlib
 import fcntl
 import json
 import os
+import random
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from queue import Queue
 
@@ -15,6 +18,7 @@ import httpx
 import pytest
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.service import RPCError
 
 from longhaul.starter.provision.dev_server import DevServer, DevServerFailed, DevServerSettings
 from longhaul.starter.provision.processes import bound_to_parent, run_within
@@ -75,6 +79,25 @@ async def test_a_later_process_finds_the_database_of_the_one_before(settings: De
     async with DevServer(settings) as later:
         handle = (await Client.connect(later.address)).get_workflow_handle("w-teapot")
         described = await handle.describe()
+
+    assert described.status == WorkflowExecutionStatus.RUNNING
+
+
+async def test_a_server_whose_database_is_wedged_by_impatient_clients_serves_again(settings: DevServerSettings) -> None:
+    async with DevServer(settings) as server:
+        client, wedged = await Client.connect(server.address), server.pid
+        for patch in range(50):
+            await client.start_workflow("Parked", id=f"w-{patch}", task_queue="nobody-listens")
+
+        async def hurry(number: int) -> None:
+            chance = random.Random(number)  # noqa: S311  no secret
+            while server.pid == wedged:
+                handle = client.get_workflow_handle(f"w-{chance.randrange(50)}")
+                with contextlib.suppress(RPCError):
+                    await handle.signal("knock", rpc_timeout=timedelta(milliseconds=chance.randint(1, 30)))
+
+        await asyncio.gather(*map(hurry, range(60)))
+        described = await client.get_workflow_handle("w-7").describe()
 
     assert described.status == WorkflowExecutionStatus.RUNNING
 

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import fcntl
 import json
+import logging
 import os
 import secrets
 import socket
@@ -18,12 +19,15 @@ from types import MappingProxyType, TracebackType
 from typing import Self
 
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
 from longhaul.agent.plain.errors import Unavailable
 from longhaul.starter.provision.processes import bound_to_parent, kill_group, start_in_own_group, tail
 from longhaul.starter.provision.web_ui import WebUi
+
+log = logging.getLogger(__name__)
 
 DYNAMIC_CONFIG: Mapping[str, int | bool | str] = MappingProxyType(
     {
@@ -68,6 +72,13 @@ NOBODYS_HOST = "no host"
 page could signal all sessions by it. With a space in it, no request can bear the name."""
 
 
+WEDGED = "interrupted (9)"
+"""What SQLite says to every request once a client has given up in the middle of one: the server's driver leaves that
+statement open, and SQLite interrupts all that come while one is (modernc.org/sqlite 1.29 and newer). It never ends by
+itself. A busy machine, where clients run out of time, gets there within seconds."""
+WEDGED_LOOK_SECONDS = 1.0
+
+
 class DevServerFailed(Unavailable, RuntimeError):
     """The server could not be started; the message says why and ends with the last lines of its log."""
 
@@ -110,6 +121,9 @@ class DevServer:
         self._process: asyncio.subprocess.Process | None = None
         self._alone: int | None = None
         """Held while our server writes to the database."""
+        self._watch: asyncio.Task[None] | None = None
+        self._replacing = asyncio.Lock()
+        """Held while a wedged process is replaced by another one."""
 
     @property
     def address(self) -> str:
@@ -134,7 +148,11 @@ class DevServer:
         return self._process.pid if self._process and self._process.returncode is None else None
 
     async def start(self) -> None:
-        """Return when the server answers and knows the search attributes. Raises DevServerFailed."""
+        """Return when the server answers and knows the search attributes. Raises DevServerFailed.
+
+        From then on a server whose database is wedged is killed and started again; clients see it as unavailable for
+        about two seconds.
+        """
         if self.pid is not None:
             return
         # Conversations lie in it: what we make is its owner's alone.
@@ -142,17 +160,18 @@ class DevServer:
         if self._alone is None:
             self._alone = _alone_in(self.settings.directory)
         try:
-            await self._start_alone()
+            for port in filter(None, (self.port, self.ui_port)):
+                _refuse_taken(port)
+            if self.ui_port:
+                self._web_ui = WebUi(self.hidden_ui)
+                await self._web_ui.start(HOST, self.ui_port)
+            await self._start_process()
         except BaseException:
             self._let_go()
             raise
+        self._watch = asyncio.create_task(self._replace_when_wedged(), name="watch of the development server")
 
-    async def _start_alone(self) -> None:
-        for port in filter(None, (self.port, self.ui_port)):
-            _refuse_taken(port)
-        if self.ui_port:
-            self._web_ui = WebUi(self.hidden_ui)
-            await self._web_ui.start(HOST, self.ui_port)
+    async def _start_process(self) -> None:
         # What a program needs to run at all, and no key: commands of an agent can read what is in there. TEMPORAL_*
         # would be read as flags, too, and names the server that clients should use.
         self._process = await start_in_own_group(
@@ -164,30 +183,61 @@ class DevServer:
                 await self._refuses_http()
             self._close_files()
         except TimeoutError as error:
-            await self.kill()
+            await self._kill_process()
             seconds = self.settings.start_seconds
             raise DevServerFailed(self._complaint(f"did not answer within {seconds:g} seconds")) from error
         except BaseException:
-            await self.kill()
+            await self._kill_process()
             raise
+
+    async def _replace_when_wedged(self) -> None:
+        client = await Client.connect(self.address, lazy=True)
+        refusals = 0
+        while True:
+            await asyncio.sleep(WEDGED_LOOK_SECONDS)
+            try:
+                await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace="default"))
+                refusals = 0
+            except RPCError as error:
+                refusals = refusals + 1 if WEDGED in error.message else 0
+            if refusals < 2:  # one may be the request of a client that has just given up
+                continue
+            log.warning(
+                "the database of the Temporal server at %s refuses all requests; starting it again", self.address
+            )
+            async with self._replacing:
+                await self._kill_process()
+                await self._start_process()
+            refusals = 0
 
     async def stop(self) -> None:
         """Ask the server to stop and wait for it; kill it when it takes too long. No server is no error."""
+        await self._end_watch()
         if self._process is not None and self.pid is not None:
             self._process.terminate()
             try:
                 async with asyncio.timeout(self.settings.stop_seconds):
                     await self._process.wait()
             except TimeoutError:
-                await self.kill()
+                await self._kill_process()
         self._let_go()
 
     async def kill(self) -> None:
         """SIGKILL, as a crash would: what the database holds is what was committed."""
+        await self._end_watch()
+        await self._kill_process()
+        self._let_go()
+
+    async def _kill_process(self) -> None:
         if self._process is not None and self.pid is not None:
             kill_group(self._process.pid)
             await self._process.wait()
-        self._let_go()
+
+    async def _end_watch(self) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+            await asyncio.gather(self._watch, return_exceptions=True)
+            self._watch = None
 
     def _let_go(self) -> None:
         if self._web_ui is not None:
@@ -201,7 +251,12 @@ class DevServer:
         """Return the exit status when the server ends by itself or by a signal (then negative)."""
         if self._process is None:
             raise RuntimeError("wait() before start(): there is no server to wait for")
-        return await self._process.wait()
+        while True:
+            process = self._process
+            status = await process.wait()
+            async with self._replacing:
+                if process is self._process:
+                    return status
 
     async def __aenter__(self) -> Self:
         await self.start()
