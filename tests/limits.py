@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import inspect
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -12,6 +13,28 @@ SURE_SECONDS = 90.0
 """How long a test waits for what surely comes: a machine may be as busy as it likes, and no promise is measured."""
 LAST_RESORT_SECONDS = 30.0
 """How long a test that is ended may take to clean up, before a signal ends it."""
+
+_LOOP_SECONDS = 0.012
+"""What `_loop` takes on an idle machine of the kind for which the tests' seconds were chosen."""
+_LOOPS = 10
+
+
+def usual(seconds: float) -> float:
+    """That many seconds of an idle machine of the usual kind, in seconds of this one as busy as it is right now.
+
+    What a promise in seconds is compared with: a slow or crowded machine fails no test.
+    """
+    began = time.perf_counter()
+    for _ in range(_LOOPS):
+        _loop()
+    return seconds * max(1.0, (time.perf_counter() - began) / _LOOPS / _LOOP_SECONDS)
+
+
+def _loop() -> int:
+    total = 0
+    for number in range(500_000):
+        total += number % 7
+    return total
 
 
 def limited(test: Callable[..., Awaitable[None]], seconds: float) -> Callable[..., Awaitable[None]]:

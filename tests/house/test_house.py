@@ -169,6 +169,20 @@ def test_a_cold_import_loads_no_network_library(module: str) -> None:
     assert json.loads(answer.stdout) == []
 
 
+def test_no_test_asserts_seconds_of_the_clock() -> None:
+    """They are compared with `usual(...)`, so that a slow or crowded machine fails no test."""
+    spent = re.compile(r"(?:monotonic|perf_counter|process_time|\.time)\(\) - \w+ <=? (?:[\d.]+|[A-Z_]*SECONDS)")
+
+    found = [
+        f"{file.relative_to(ROOT)}:{number}"
+        for file in (ROOT / "tests").rglob("test_*.py")
+        for number, line in enumerate(file.read_text().splitlines(), start=1)
+        if "assert" in line and spent.search(line)
+    ]
+
+    assert found == []
+
+
 def test_nobody_imports_the_worker() -> None:
     importers = [name_of(path) for path in python_files(*ROOMS) if "longhaul.worker" in imported_modules(path)]
 

@@ -23,7 +23,7 @@ from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
 from tests.e2e.console.test_sessions import began
 from tests.e2e.serve.test_sessions import agent
 from tests.e2e.serving import TOKENS, Address
-from tests.limits import SURE_SECONDS
+from tests.limits import SURE_SECONDS, usual
 
 pytestmark = [pytest.mark.server, pytest.mark.alone]
 
@@ -110,8 +110,8 @@ async def test_lists_of_a_thousand_are_there_in_a_moment(
             assert [row async for row in app.client.list_workflows(f"LonghaulUser = '{people['ana']}'")]
             bare.append(time.monotonic() - began_at)
 
-    assert max(map(statistics.median, worked.values())) <= MOST_LIST_SECONDS, dict(worked)
-    assert max(map(min, took.values())) <= max(MOST_LIST_SECONDS, 3 * min(bare)), (dict(took), bare)
+    assert max(map(statistics.median, worked.values())) <= usual(MOST_LIST_SECONDS), dict(worked)
+    assert max(map(min, took.values())) <= max(usual(MOST_LIST_SECONDS), 3 * min(bare)), (dict(took), bare)
 
 
 async def test_text_is_on_the_page_a_moment_after_its_event(
@@ -133,7 +133,7 @@ async def test_text_is_on_the_page_a_moment_after_its_event(
     late = [at - heard[length] for length, at in seen if length in heard]
 
     assert len(late) > 10, (seen, heard)
-    assert statistics.median(late) <= MOST_LIVE_SECONDS, late
+    assert statistics.median(late) <= usual(MOST_LIVE_SECONDS), late
 
 
 async def _heard(client: httpx.AsyncClient, path: str) -> dict[int, float]:

@@ -25,6 +25,7 @@ from tests.e2e.crash.stop_parts import GROUND
 from tests.e2e.crash.stop_phases import DONE, PHASES, QUICK, SCOUT, SLEEP, STUBBORN, UNKNOWN, Phase, calls, commands
 from tests.e2e.crash.test_compression import ask_all, hurry
 from tests.e2e.processes import CRASH_TOOLS, ROOT, WorkerProcess, WorkerSettings, running_with, worker
+from tests.limits import usual
 
 pytestmark = [pytest.mark.server, pytest.mark.alone, pytest.mark.timeout(300)]
 
@@ -195,7 +196,7 @@ async def ending(temporal_server: DevServer, tmp_path_factory: pytest.TempPathFa
 
 def test_it_leaves_in_its_time_with_all_that_it_started(ending: Ending) -> None:
     assert ending.status == 0
-    assert ending.seconds < 2 * GRACE_SECONDS, "its queues are left together, not one after the other"
+    assert ending.seconds < usual(2 * GRACE_SECONDS), "its queues are left together, not one after the other"
     assert ending.still_there == []
 
 
@@ -240,7 +241,7 @@ async def test_what_does_not_let_itself_be_ended_does_not_keep_it(temporal_serve
     assert (told.results, len(told.left), told.lost) == ({"deaf": UNKNOWN}, 1, [])
     assert "because its worker was shut down. It did not let itself be ended" in said
     assert status == 143
-    assert GRACE_SECONDS + LAST_SECONDS <= seconds < GRACE_SECONDS + LAST_SECONDS + 5
+    assert GRACE_SECONDS + LAST_SECONDS <= seconds < usual(GRACE_SECONDS + LAST_SECONDS + 5)
     assert "although something does not end" in log.splitlines()[-1]
     assert "Traceback" not in log
 

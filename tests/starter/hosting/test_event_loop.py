@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.processes import a_while, running_with
+from tests.limits import usual
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no uvloop for Windows")
 
@@ -106,7 +107,7 @@ async def test_its_end_is_told_while_another_holds_its_output() -> None:
 
     began = time.monotonic()
     assert await process.wait() == 0
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < usual(20)
 
     os.kill(other, signal.SIGKILL)
     assert await process.stdout.read() == b""

@@ -13,6 +13,7 @@ from redis.exceptions import RedisError
 
 from longhaul.agent.values.conversation.messages import TextBlock, UserMsg
 from longhaul.stores.offload.redis_offloader import RedisOffloader
+from tests.limits import usual
 from tests.servers.local import free_port
 from tests.stores.offload.samples import PIXEL, PIXEL_NAME, picture, result, said
 
@@ -117,4 +118,4 @@ async def test_a_redis_that_is_down_is_an_error_within_seconds(prefix: str) -> N
             "kettle", result("c", "x")
         )
 
-    assert time.monotonic() - started < 30
+    assert time.monotonic() - started < usual(30)

@@ -9,6 +9,7 @@ import pytest
 from longhaul.agent.values.conversation.messages import ToolResultState, problem
 from longhaul.agent.values.permission import PermissionContext, PermissionMode
 from longhaul.starter.client.session import Session
+from tests.limits import usual
 from tests.workflows.children.trees import agent, child_of, lead, tasks
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, results, until
@@ -87,5 +88,5 @@ async def test_all_commands_end_with_all_that_they_started_and_each_transcript_i
 async def test_of_a_hundred_nineteen_in_twenty_end_within_a_second(stage: Stage) -> None:
     seconds = sorted([one for round_ in range(10) for one in await seconds_to_end(stage, round_)])
 
-    assert seconds[int(len(seconds) * 0.95) - 1] <= TARGET_SECONDS, seconds
+    assert seconds[int(len(seconds) * 0.95) - 1] <= usual(TARGET_SECONDS), seconds
     print(f"median {seconds[len(seconds) // 2]:.2f}, p95 {seconds[94]:.2f}, max {seconds[-1]:.2f} s")

@@ -15,6 +15,7 @@ from longhaul.starter.client.reading.queries import HistoryLost
 from longhaul.starter.client.reading.record import HistoryUnreadable
 from longhaul.starter.client.session import Session
 from longhaul.starter.reach.connection import connect, let_go
+from tests.limits import usual
 from tests.servers.redis_server import find_redis, redis_server
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import until
@@ -134,7 +135,7 @@ async def test_a_session_that_lost_its_history_says_so_is_ended_and_goes_on_from
     assert "there is no blob" in str(stuck.value)
     assert str(stuck.value).endswith("; `longhaul rescue` brings it back from its last checkpoint")
     assert "temporal workflow terminate" not in str(stuck.value), "one way, not two"
-    assert took < 60
+    assert took < usual(60)
     assert hold.startswith("restored from the checkpoint of entry ")
     assert "its history can't be read: this session's history can't be replayed: a value was stored" in hold
     assert "there is no blob" in hold

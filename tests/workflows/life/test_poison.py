@@ -19,6 +19,7 @@ from longhaul.agent.letters.all_letters import NAMES
 from longhaul.agent.plain.json_schemas import MAX_STATE_VALUES, MAX_VALUES
 from longhaul.starter.client.session import Session
 from tests.e2e.processes import worker
+from tests.limits import usual
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import ASKS, approve_and_finish, json_text, until
 
@@ -146,7 +147,7 @@ async def poison(served: Served, kind: str) -> None:
         await answers(session)
         answered[f"{kind}: {name}, as {'a signal' if at % 2 else 'an update'}"] = served.seconds() - began
 
-    most = 5 if kind.startswith("as many") else 1  # those are taken, and read; the others are refused unread
+    most = usual(5 if kind.startswith("as many") else 1)  # those are taken, and read; the others are refused unread
     assert {letter: seconds for letter, seconds in answered.items() if seconds >= most} == {}
     if (await session.status()).pending:
         assert (await approve_and_finish(session, waiting.id)).startswith("Written.")
@@ -168,7 +169,7 @@ async def test_a_state_as_large_as_may_come_is_read_in_time(served: Served) -> N
     answer = await served.handle(session).execute_update("replace_state", json_text(body))
 
     assert answer["messages"] == MAX_STATE_VALUES // 4 - 10
-    assert served.seconds() - began < 2.0
+    assert served.seconds() - began < usual(2.0)
 
 
 @pytest.mark.chaos
@@ -190,7 +191,7 @@ async def test_ten_thousand_letters_in_one_task_are_all_read(unserved: Stage) ->
             return (await session.status()).refused == 99 * 98
 
         await until(read)
-        assert time.monotonic() - began < 60
+        assert time.monotonic() - began < usual(60)
         assert await approve_and_finish(session, waiting.id) == "Written."
         said = [message.get_text_content() async for message in session.transcript()]
         assert "The last of them." in said

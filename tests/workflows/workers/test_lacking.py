@@ -12,6 +12,7 @@ import pytest
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.starter.client.session import Session
 from longhaul.starter.render_session import head
+from tests.limits import usual
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, results, until
 
@@ -53,7 +54,7 @@ async def test_a_reply_that_waits_for_a_tool_says_which_one(unserved: Stage) -> 
             done = await session.wait(reply)
             after = (await session.status()).lacking
 
-    assert took < SECONDS
+    assert took < usual(SECONDS)
     assert "'fetch'" in lacking
     assert "(worker " in lacking
     assert f"waits for a worker that can go on: {lacking}" in seen
@@ -78,7 +79,7 @@ async def test_a_once_call_that_waits_for_its_tool_says_so_and_then_runs_one_tim
             done = await session.wait(waiting.id)
             after = (await session.status()).lacking
 
-    assert took < SECONDS
+    assert took < usual(SECONDS)
     assert lacking.startswith("this worker has no tool 'send'")
     assert results(done) == [(ToolResultState.SUCCESS, "sent 'Hi' to Ana")]
     assert (done.get_text_content(), after) == ("Sent.", "")

@@ -13,6 +13,7 @@ from longhaul.agent.views.event_types import AgentEvent
 from longhaul.agent.views.transcript import ReplyFold
 from longhaul.starter.client.reading.event_reader import UNAVAILABLE
 from longhaul.starter.client.session import Session
+from tests.limits import usual
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls
 
@@ -179,7 +180,7 @@ async def test_the_end_of_a_reply_is_heard_of_at_once(stage: Stage) -> None:
     heard = time.time()
 
     ended = message.finished_at
-    assert heard - _seconds(ended) < 0.25, "after three seconds of waiting, growing pauses alone are 0.3 s long"
+    assert heard - _seconds(ended) < usual(0.25), "after three seconds of waiting, growing pauses alone are 0.3 s long"
 
 
 def _seconds(iso: str) -> float:

@@ -17,6 +17,7 @@ from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from longhaul.workflows.contract import TASK_TIMEOUT, WORKFLOW
 from tests.agent.values.test_known_names import BY_WORKERS, MISSPELT
+from tests.limits import usual
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import until
 from tests.workflows.offered import SHELF
@@ -134,7 +135,7 @@ async def test_what_no_worker_has_is_told_while_others_are_asked(
             await session.submit("Are you there?")
             said = await lacking(session)
             took = time.monotonic() - began
-            told[what] = (took < SECONDS, sentence in said, f"{took:.1f} s: {said}")
+            told[what] = (took < usual(SECONDS), sentence in said, f"{took:.1f} s: {said}")
             await session.interrupt()
 
     assert {what: (True, True, said) for what, (_, _, said) in told.items()} == told
@@ -152,7 +153,7 @@ async def test_a_reader_of_the_reply_is_told_too(unserved: Stage, monkeypatch: p
                 reason, took = event.value["reason"], time.monotonic() - began
                 break
 
-    assert took < SECONDS
+    assert took < usual(SECONDS)
     assert f"no offloader is named '{OFFERED}:self'" in reason
     assert "(worker " in reason
 
@@ -181,7 +182,7 @@ async def test_what_no_waiting_mends_ends_the_reply_at_once(stage: Stage) -> Non
         began = time.monotonic()
         done = await session.reply("Are you there?")
         why = done.error.message if done.error else ""
-        told[what] = (time.monotonic() - began < SECONDS, done.finished_reason, sentence in why)
+        told[what] = (time.monotonic() - began < usual(SECONDS), done.finished_reason, sentence in why)
 
     assert told == dict.fromkeys(AT_ONCE, (True, FinishedReason.ERROR, True))
 
@@ -214,7 +215,7 @@ async def test_what_can_be_right_nowhere_starts_no_session_by_hand_either(unserv
                 await handle.result()
             cause = failure.value.cause
             assert isinstance(cause, ApplicationError)
-            said[what] = (str(cause.type), sentence in cause.message, time.monotonic() - began < SECONDS)
+            said[what] = (str(cause.type), sentence in cause.message, time.monotonic() - began < usual(SECONDS))
 
     assert said == dict.fromkeys(MISSPELT, ("BadStart", True, True))
 
@@ -237,5 +238,5 @@ async def test_a_misspelt_model_is_refused_by_a_session_that_runs(stage: Stage) 
     with pytest.raises(Refused, match=r"configure: model: .* did you mean 'openai:gpt-x'\?"):
         await session.configure(model="opnai:gpt-x")
 
-    assert time.monotonic() - began < SECONDS
+    assert time.monotonic() - began < usual(SECONDS)
     assert (await session.reply("Go on")).get_text_content() == "Two."

@@ -19,7 +19,7 @@ from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 from longhaul.starter.reach.connection import connect, let_go
 from longhaul.starter.telemetry.switches import runtime_with
-from tests.limits import SURE_SECONDS
+from tests.limits import SURE_SECONDS, usual
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls
 
@@ -126,7 +126,7 @@ async def test_who_waits_for_a_model_asks_nobody_and_hears_the_end(
     late = {way: end - at for way, end, at in zip(WAYS, ends, made, strict=True)}
 
     assert asked["QueryWorkflow"] == 0, asked
-    assert max(late.values()) < (LATE_SECONDS if streaming else MODEL_SECONDS / 10 + LATE_SECONDS), late
+    assert max(late.values()) < usual(LATE_SECONDS if streaming else MODEL_SECONDS / 10 + LATE_SECONDS), late
 
 
 async def test_who_waits_for_what_waits_for_a_person_asks_nobody(
@@ -198,7 +198,7 @@ async def test_an_end_behind_which_the_next_reply_begins_is_heard_at_once(unserv
         asked = counted.queries - before
 
     assert said == "One."
-    assert heard - (await answers(unserved, session))[1] < LATE_SECONDS
+    assert heard - (await answers(unserved, session))[1] < usual(LATE_SECONDS)
     assert asked <= 3  # when it was begun, the stream's address, and when it had ended
 
 
