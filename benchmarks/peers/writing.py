@@ -95,8 +95,8 @@ def _times(repeats: int) -> str:
 FAIRNESS = """\
 Everybody does the same: one scripted model call and one tool call a step; the tool returns incompressible text and is
 an activity. Peers run as their documentation has it, on default workers (sandboxed, with compressed requests and on
-Python's event loop, as the floor; ours are not, see DECISIONS.md), tracing off, without step limits, and without a
-payload codec or a store for large payloads.
+Python's event loop, as the floor; ours are not, see the decisions on workers), tracing off, without step limits, and
+without a payload codec or a store for large payloads.
 Nobody summarises, and nobody cuts results: our window and our limit of a result are set out of reach.
 *pydantic-ai rolling* is the same agent with the `continue_as_new` callback that its users may write, which carries the
 messages; its history is the sum over all workflow runs, as ours is. Time and CPU of a session that was ended are those

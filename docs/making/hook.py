@@ -16,7 +16,7 @@ from mkdocs.structure.files import File, Files
 from docs.making.reference import PAGES
 
 ROOT = Path(__file__).parents[2]
-AT_THE_TOP = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "DECISIONS.md", "SECURITY.md")
+AT_THE_TOP = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 LANGUAGES = {".py": "python", ".toml": "toml", ".yaml": "yaml", ".yml": "yaml"}
 

@@ -1,9 +1,10 @@
-"""The pages of reference, each made from what it describes: none is kept in the repository, so none can be old.
+"""The pages of reference, and the list of decisions, made from what they describe: none is kept, so none can be old.
 
 `python -m docs.making.reference FOLDER` writes them down for whoever wants them without the site.
 """
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,9 @@ from longhaul.agent.views.event_types import AgentEvent, EventType
 from longhaul.starter.serve.openapi import document
 from longhaul.starter.serve.routes import OPERATIONS
 from longhaul.starter.settings import OF_A_FOLDER, PREFIX, Settings
+from tests.house.headings import anchor_of
+
+DECISIONS = Path(__file__).parents[1] / "decisions"
 
 WHOSE = frozenset({"user", "anonymous"})
 """Whose session is meant: nearly every request takes it, so it is said once."""
@@ -177,6 +181,26 @@ def _answers(operation: Json) -> Iterator[str]:
         yield f"- {status}: {', '.join(shapes) or 'no content'}\n"
 
 
+def decisions() -> str:
+    """One line for each decision, newest first in each subject."""
+    intro = (
+        "# Decisions\n\n"
+        "One line for each choice that has a price. It leads to the question, the choice, its cost and what would "
+        "change it.\n"
+    )
+    return intro + "".join(map(_decisions_of, sorted(DECISIONS.glob("*.md"))))
+
+
+def _decisions_of(page: Path) -> str:
+    text = page.read_text(encoding="utf-8")
+    subject = text.splitlines()[0].removeprefix("# Decisions: ")
+    listed = [
+        f"- {date} [{question}]({page.name}#{anchor_of(f'{date} — {question}')})\n"
+        for date, question in re.findall(r"(?m)^## (\S+) — (.+)$", text)
+    ]
+    return f"\n## {subject}\n\n{''.join(listed)}"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "reference/commands.md": commands,
     "reference/agent-files.md": agent_files,
@@ -187,6 +211,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/openapi.json": lambda: json.dumps(document(OPERATIONS), indent=1),
     "reference/events.md": events,
     "reference/entries.md": entries,
+    "decisions/index.md": decisions,
 }
 
 
