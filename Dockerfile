@@ -9,14 +9,12 @@ WORKDIR /app
 COPY requirements.lock ./
 RUN pip install --no-cache-dir --require-hashes -r requirements.lock
 COPY pyproject.toml LICENSE worker.py ./
-COPY agent agent
-COPY stores stores
+COPY longhaul longhaul
 COPY workflows workflows
 COPY activities activities
 COPY starter starter
-COPY src src
 RUN pip install --no-cache-dir --no-build-isolation --no-deps -e . \
-    && python -m compileall -q agent stores workflows activities starter worker.py
+    && python -m compileall -q longhaul workflows activities starter worker.py
 # Whose the project is, decides who the worker runs as (compose: LONGHAUL_UID).
 RUN chmod 1777 /data
 USER longhaul

@@ -1,4 +1,4 @@
-"""AgentSession: one session's life as a workflow. It asks `agent/` what is next, does it, and writes it down.
+"""AgentSession: one session's life as a workflow. It asks `longhaul/agent` what is next, does it, and writes it down.
 
 Nothing is decided here: `run` interprets steps, the handlers put letters through `agent.letters.all_letters`, the
 queries read the record.

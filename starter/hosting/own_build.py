@@ -25,6 +25,8 @@ from longhaul.starter.settings import Settings
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 """The server writes a version as one word, with a dot or a colon between the two names."""
 _BUILD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
+_PACKAGE = Path(__file__).parents[2]
+"""By the name that this module has in the package. Resolved, it would be a folder without half of the rooms."""
 _ROOMS = ("agent", "stores", "workflows", "activities", "starter")
 
 
@@ -65,7 +67,7 @@ def own_build_id() -> str:
         release = version("longhaul-agents")
     except PackageNotFoundError:
         release = "0"
-    return f"{release}-{_digest_of_code(Path(__file__).resolve().parents[2])}"
+    return f"{release}-{_digest_of_code(_PACKAGE)}"
 
 
 def _digest_of_code(root: Path) -> str:

@@ -1,4 +1,4 @@
-"""agent/ computes: it reads no clock, no file, no environment, and rolls no dice."""
+"""longhaul/agent computes: it reads no clock, no file, no environment, and rolls no dice."""
 
 import ast
 from collections.abc import Iterator

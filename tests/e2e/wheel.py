@@ -13,7 +13,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ("agent", "activities", "stores", "starter", "workflows", "src", "worker.py", "pyproject.toml", "LICENSE")
+SOURCES = ("longhaul", "activities", "starter", "workflows", "worker.py", "pyproject.toml", "LICENSE")
 INSTALL = ("--quiet", "--disable-pip-version-check", "--no-index", "--no-deps")
 
 

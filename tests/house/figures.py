@@ -12,7 +12,8 @@ from statistics import median
 from tests.house.syntax import tree_of
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("agent", "stores", "workflows", "activities", "starter")
+ROOMS = ("longhaul/agent", "longhaul/stores", "workflows", "activities", "starter")
+"""Where the sources are; `longhaul/` holds links to those that lie beside it."""
 LOADED_BY_HAND = "demo/project"
 """A sample project, broken on purpose: no part of the code."""
 

@@ -26,7 +26,7 @@ from longhaul.stores.offload.offloaders import Offloaders
 from tests.house.syntax import tree_of
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("activities", "stores", "workflows", "agent", "starter/hosting", "starter/reach")
+ROOMS = ("activities", "longhaul/stores", "workflows", "longhaul/agent", "starter/hosting", "starter/reach")
 HOLDERS = {
     *("dict", "OrderedDict", "set", "deque", "list", "defaultdict"),
     *("Counter", "WeakValueDictionary", "WeakKeyDictionary", "WeakSet"),
@@ -55,7 +55,7 @@ BY_THEIR_OWN_NUMBER = {
         ("FolderChanges._watches", "FolderChanges._readers"),
         "folders with a reader; of one that nobody closed until the folder changes or goes",
     ),
-    "stores/streams/stream_directory.py:_changes": "weak: the event loops that there are",
+    "longhaul/stores/streams/stream_directory.py:_changes": "weak: the event loops that there are",
     "DirectoryStreams._newest": "a sweep every ten minutes forgets all of it",
     "DirectoryStreams._old": "what the sweep before has found, until the next one",
 }

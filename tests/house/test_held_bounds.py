@@ -1,4 +1,4 @@
-"""Each number of `agent/` that has a name is held by a test: `held_bounds.toml` says by which one.
+"""Each number of `longhaul/agent` that has a name is held by a test: `held_bounds.toml` says by which one.
 
 That test was seen to fail when the number was ten times larger. Who adds a number, or changes such a test, tries the
 same before the list says so.
@@ -33,7 +33,7 @@ def numbers_in(path: Path) -> Iterator[str]:
 
 
 def test_each_named_number_is_held_by_a_test() -> None:
-    agent = ROOT / "agent"
+    agent = ROOT / "longhaul" / "agent"
     found = {
         path.relative_to(agent).with_suffix("").as_posix(): names
         for path in sorted(agent.rglob("*.py"))

@@ -26,7 +26,7 @@ MOST_CALLED_ONCE = 0.26
 """Of all functions, those that are private and called at one place: each sends a reader elsewhere. It only falls."""
 
 LONGER_FILES: dict[str, str] = {
-    "agent/entries.py": "all that can happen in a session, in one list",
+    "longhaul/agent/entries.py": "all that can happen in a session, in one list",
     "tests/activities/models/replies/shapes.py": "every shape in which servers stream, in one table",
 }
 """Path to the reason why the file is better in one piece."""
@@ -34,9 +34,9 @@ LONGER_FILES: dict[str, str] = {
 OWN_LAYER = "what the files of its folder share, and what lists them all, stand in different layers"
 ONE_COMMAND = "the flags of one group of commands, apart from its work, which loads temporalio"
 SHORTER_FILES: dict[str, str] = {
-    "agent/decisions/session_tools/all_session_tools.py": OWN_LAYER,
-    "agent/decisions/session_tools/session_tool.py": OWN_LAYER,
-    "agent/values/scheduled_request.py": "it holds an agent's settings, and all other values are held by these",
+    "longhaul/agent/decisions/session_tools/all_session_tools.py": OWN_LAYER,
+    "longhaul/agent/decisions/session_tools/session_tool.py": OWN_LAYER,
+    "longhaul/agent/values/scheduled_request.py": "it holds an agent's settings, which hold all other values",
     "activities/models/apis/bedrock_client.py": "it loads boto3",
     "activities/models/failures/retry_errors.py": "it knows Temporal, and how failures are judged does not",
     "activities/process/relay.py": "a program of its own",
@@ -193,9 +193,15 @@ def test_everything_is_imported_under_its_one_name() -> None:
     """At the top of a checkout `import agent` works too, and makes a second copy of every class."""
     bare = {
         name_of(path): sorted(
-            name for name in imported_modules(path) if name.split(".", maxsplit=1)[0] in (*ROOMS, "worker")
+            name
+            for name in imported_modules(path)
+            if name.split(".", maxsplit=1)[0] in ("activities", "starter", "workflows", "worker")
         )
-        for path in [*python_files(*ROOMS, "tests", "examples", "benchmarks", "src"), ROOT / "worker.py"]
+        for path in [
+            *python_files(*ROOMS, "tests", "examples", "benchmarks"),
+            ROOT / "longhaul" / "__init__.py",
+            ROOT / "worker.py",
+        ]
     }
 
     assert {name: found for name, found in bare.items() if found} == {}

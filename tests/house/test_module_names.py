@@ -85,7 +85,7 @@ def _renamed(path: Path, alias: ast.alias) -> str:
 
 
 def is_module(name: str) -> bool:
-    path = ROOT.joinpath(*name.split(".")[1:])
+    path = ROOT.joinpath(*name.split("."))
     return path.is_dir() or path.with_suffix(".py").is_file()
 
 

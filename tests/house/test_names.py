@@ -14,7 +14,7 @@ from tests.house.syntax import tree_of
 from tests.limits import SURE_SECONDS
 
 ROOT = Path(__file__).parents[2]
-LIST = ROOT / "src" / "longhaul" / "__init__.pyi"
+LIST = ROOT / "longhaul" / "__init__.pyi"
 PAGE = ROOT / "docs" / "people" / "names.md"
 GROUPS = ("## For programs that use agents", "## For code that extends workers")
 FEWEST = 200

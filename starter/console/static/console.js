@@ -1,7 +1,7 @@
 // Renews what a page shows, tells what is being said, and knows the keys. Pages work without it, but stand still.
 "use strict";
 
-// As agent/plain/text.py has it: what would steer or reorder is shown by its number. With the flag `u` two
+// As longhaul/agent/plain/text.py has it: what would steer or reorder is shown by its number. With the flag `u` two
 // surrogates that belong together are one character, which stays.
 const OBEYED = /[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 const SETTLE_MILLISECONDS = 150;

@@ -18,7 +18,7 @@ from tests.limits import usual
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no uvloop for Windows")
 
 ROOT = Path(__file__).parents[3]
-PRODUCT = ("agent", "stores", "activities", "workflows", "starter")
+PRODUCT = ("longhaul/agent", "longhaul/stores", "activities", "workflows", "starter")
 STARTS = 1_500
 CHURN = """
 import asyncio, ctypes, sys, threading

@@ -1,4 +1,4 @@
-"""Facts are what an activity must find out about a call before `agent/` can decide on it.
+"""Facts are what an activity must find out about a call before `longhaul/agent` can decide on it.
 
 Facts are recorded; `decision_table` reads nothing else. So a parser or a file system is asked once,
 in an activity, and replay never asks again.

@@ -198,7 +198,7 @@ class AgentState(Living):
     user_id: str | None = None
     agent: str = "longhaul"
     behaviour: int = 1
-    """Version of the rules in `agent/` that this session's current reply obeys."""
+    """Version of the rules in `longhaul/agent` that this session's current reply obeys."""
     context: list[Msg] = Field(default_factory=list[Msg])
     """One message per model call and per tool result; the pieces of one reply share its id."""
     summary: str = ""
