@@ -48,11 +48,6 @@ class Threads:
             else:
                 tell(lambda: answer.set_result(result))
 
-        self._give(body)
-        async with asyncio.timeout(seconds):
-            return await answer
-
-    def _give(self, body: Callable[[], None]) -> None:
         with self._changed:
             self._work.append(body)
             # An idle thread that was told of earlier work may not have taken it yet.
@@ -61,6 +56,8 @@ class Threads:
                 threading.Thread(target=self._serve, daemon=True, name="longhaul-store").start()
             else:
                 self._changed.notify()
+        async with asyncio.timeout(seconds):
+            return await answer
 
     def _serve(self) -> None:
         while (body := self._next()) is not None:

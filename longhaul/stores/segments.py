@@ -87,16 +87,6 @@ class SeamWalk:
 
     def before(self, seq: int) -> Begin:
         """Before this entry, which is the next one."""
-        self._fold()
-        history = self._begun(seq)
-        seam = history.seam if history else None
-        return Begin(history.messages_total, seam) if history and (seam is not None or seq == 1) else Begin(None, None)
-
-    def over(self, entries: Sequence[AnyEntry]) -> None:
-        """They are folded when it is asked what comes behind them: mostly it is not."""
-        self._behind = entries
-
-    def _fold(self) -> None:
         entries, self._behind = self._behind, ()
         try:
             for entry in entries:
@@ -106,6 +96,13 @@ class SeamWalk:
         except (LookupError, ValueError):
             # Raised, it would fail every checkpoint of a session; unknown, it only makes reading slower.
             self._known, self._history = {}, None
+        history = self._begun(seq)
+        seam = history.seam if history else None
+        return Begin(history.messages_total, seam) if history and (seam is not None or seq == 1) else Begin(None, None)
+
+    def over(self, entries: Sequence[AnyEntry]) -> None:
+        """They are folded when it is asked what comes behind them: mostly it is not."""
+        self._behind = entries
 
     def _begun(self, seq: int) -> History | None:
         if self._history is not None or seq == 1:
@@ -197,17 +194,22 @@ class Segments:
         self, prefix: str, lines: Sequence[tuple[AnyEntry, bytes]], walk: SeamWalk, *, few: bool = False
     ) -> list[Segment]:
         groups = cut([(pair, len(pair[1])) for pair in lines], self._limit)
-        return [await self._put(prefix, group, walk, few=few) for group in groups]
-
-    async def _put(self, prefix: str, group: Sequence[tuple[AnyEntry, bytes]], walk: SeamWalk, *, few: bool) -> Segment:
-        first, last = group[0][0].seq, group[-1][0].seq
-        begin = walk.before(first) if few else await asyncio.to_thread(walk.before, first)
-        data = b"".join([_seam_line(begin.seam), *(line for _, line in group)])
-        key = await put_enclosed(self._blobs, self._keys, prefix, data)
-        # Read back and checked before anybody relies on it: the session forgets what it has written down.
-        await self._blobs.get(key)
-        walk.over([entry for entry, _ in group])
-        return Segment(key=key, first_seq=first, last_seq=last, size=len(data), messages=begin.messages)
+        segments: list[Segment] = []
+        for group in groups:
+            first, last = group[0][0].seq, group[-1][0].seq
+            begin = walk.before(first) if few else await asyncio.to_thread(walk.before, first)
+            seam_line = (
+                b""
+                if begin.seam is None
+                else json.dumps({"kind": SEAM, "seam": begin.seam}, separators=(",", ":")).encode() + b"\n"
+            )
+            data = b"".join([seam_line, *(line for _, line in group)])
+            key = await put_enclosed(self._blobs, self._keys, prefix, data)
+            # Read back and checked before anybody relies on it: the session forgets what it has written down.
+            await self._blobs.get(key)
+            walk.over([entry for entry, _ in group])
+            segments.append(Segment(key=key, first_seq=first, last_seq=last, size=len(data), messages=begin.messages))
+        return segments
 
 
 def spelt(entries: Sequence[AnyEntry]) -> list[tuple[AnyEntry, bytes]]:
@@ -222,10 +224,6 @@ def line_of(entry: AnyEntry) -> bytes:
     except PydanticSerializationError:
         # Such text has no UTF-8, so it is written in ASCII escapes.
         return json.dumps(entry.model_dump()).encode() + b"\n"
-
-
-def _seam_line(seam: Any) -> bytes:
-    return b"" if seam is None else json.dumps({"kind": SEAM, "seam": seam}, separators=(",", ":")).encode() + b"\n"
 
 
 def _read(segment: Segment, data: bytes) -> Whole:

@@ -166,7 +166,13 @@ class Masters:
 
 def _keys_in(setting: str) -> dict[str, bytes]:
     if setting.startswith("file:"):
-        setting = _content_of(Path(setting.removeprefix("file:")))
+        path = Path(setting.removeprefix("file:"))
+        try:
+            setting = path.read_text(encoding="ascii")
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadKeysSetting(
+                f"LONGHAUL_MASTER_KEY: the file {str(path)!r} can't be read ({type(error).__name__}); {HOW}"
+            ) from None
     keys: dict[str, bytes] = {}
     for number, pair in enumerate(filter(None, re.split(r"[,\s]+", setting)), 1):
         name, _, spelt = pair.partition(":")
@@ -182,15 +188,6 @@ def _keys_in(setting: str) -> dict[str, bytes]:
     if not keys:
         raise BadKeysSetting(f"LONGHAUL_MASTER_KEY: there is no key in it; {HOW}")
     return keys
-
-
-def _content_of(path: Path) -> str:
-    try:
-        return path.read_text(encoding="ascii")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadKeysSetting(
-            f"LONGHAUL_MASTER_KEY: the file {str(path)!r} can't be read ({type(error).__name__}); {HOW}"
-        ) from None
 
 
 Value = TypeVar("Value")
@@ -253,7 +250,12 @@ class Keyring:
             plain = decrypted(known.cipher, data, key_id)
         except ValueError as error:
             raise NoKey(f"it was encrypted, and can't be decrypted: {error}") from None
-        self._doubt(owner, key_id)
+        # He uses this key: another that is remembered as his may be that of a life that was deleted, and his sub-
+        # agents' too. Both are looked up before anything more is encrypted with it.
+        other = None if owner is None else self._owned.get(owner)
+        if owner is not None and other is not None and other != key_id:
+            del self._owned[owner]
+            self._keys.pop(other, None)
         return plain
 
     async def check(self) -> None:
@@ -289,14 +291,6 @@ class Keyring:
     async def close(self) -> None:
         self._keys.clear()
         await self._store.close()
-
-    def _doubt(self, owner: str | None, key_id: str) -> None:
-        """He uses this key: another that is remembered as his may be that of a life that was deleted, and his
-        sub-agents' too. Both are looked up before anything more is encrypted with it."""
-        other = None if owner is None else self._owned.get(owner)
-        if owner is not None and other is not None and other != key_id:
-            del self._owned[owner]
-            self._keys.pop(other, None)
 
     async def _is_of(self, owner: str, key: StoredKey) -> bool:
         """Whether it was made for him, or he shares it."""

@@ -23,11 +23,11 @@ import mimetypes
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from longhaul.agent.plain.values import digest_of
 from longhaul.agent.values.conversation.messages import (
@@ -118,23 +118,16 @@ def _without_data(block: DataBlock, keep: KeepData) -> DataBlock:
     """With an address in place of the bytes: a plain path where it is a file, so that Read takes it as it stands."""
     if not isinstance(block.source, Base64Source):
         return block
-    data = _decoded(block.source.data)
-    media_type = block.source.media_type
-    where = keep(f"{hashlib.sha256(data).hexdigest()}.{_ending(media_type)}", data)
-    return block.model_copy(update={"source": URLSource(url=where, media_type=media_type)})
-
-
-def _decoded(text: str) -> bytes:
     try:
-        return base64.b64decode(text, validate=True)
+        data = base64.b64decode(block.source.data, validate=True)
     except (binascii.Error, ValueError):
-        return text.encode("utf-8", "surrogatepass")  # no base64: kept as it came
-
-
-def _ending(media_type: str) -> str:
+        data = block.source.data.encode("utf-8", "surrogatepass")  # no base64: kept as it came
+    media_type = block.source.media_type
     plain = media_type.partition(";")[0].strip().lower()
     known = (_TYPES.guess_extension(plain) or "").removeprefix(".") or plain.rpartition("/")[2]
-    return known if re.fullmatch("[a-z0-9]{1,8}", known) else "bin"
+    ending = known if re.fullmatch("[a-z0-9]{1,8}", known) else "bin"
+    where = keep(f"{hashlib.sha256(data).hexdigest()}.{ending}", data)
+    return block.model_copy(update={"source": URLSource(url=where, media_type=media_type)})
 
 
 def _described(block: DataBlock) -> str:
@@ -231,12 +224,8 @@ def _written(folder: int) -> tuple[dict[str, int], int, int]:
             if file is None:
                 break
             newest, whole_bytes = part, 0
-            for line in _whole_lines(file):
+            for line in takewhile(lambda line: line.endswith(b"\n"), file):
                 whole_bytes += len(line)
                 if key := key_of(line):
                     found.setdefault(key, part)
     return found, newest, whole_bytes
-
-
-def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
-    return takewhile(lambda line: line.endswith(b"\n"), file)

@@ -25,7 +25,14 @@ def open_store(setting: str, *, data_dir: Path) -> StateStore:
     """
     match _kind(setting):
         case "file":
-            return FileStore(_folder(setting, data_dir))
+            if setting == "file":
+                folder = data_dir / "sessions"
+            else:
+                parts = urlsplit(setting)
+                if parts.netloc not in ("", "localhost") or not parts.path.strip("/"):
+                    raise BadStoreSetting(f"store: {setting!r} names no folder; write file:///PATH with three slashes")
+                folder = Path(unquote(parts.path))
+            return FileStore(folder)
         case "memory":
             return MemoryStore()
         case "redis":
@@ -83,15 +90,6 @@ def _kind(setting: str) -> str:
     if colon and rest.isidentifier() and all(part.isidentifier() for part in scheme.split(".")):
         return "own"
     raise BadStoreSetting(f"store: the setting starts with {scheme[:30]!r} and is none of {SHAPES}")
-
-
-def _folder(setting: str, data_dir: Path) -> Path:
-    if setting == "file":
-        return data_dir / "sessions"
-    parts = urlsplit(setting)
-    if parts.netloc not in ("", "localhost") or not parts.path.strip("/"):
-        raise BadStoreSetting(f"store: {setting!r} names no folder; write file:///PATH with three slashes")
-    return Path(unquote(parts.path))
 
 
 def _own_class(setting: str) -> Any:

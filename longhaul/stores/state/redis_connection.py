@@ -59,14 +59,7 @@ def target_of(url: str) -> tuple[Target, str]:
         # A server that shows no certificate of a known authority is not ours.
         login |= {"ssl": True, "ssl_ca_certs": query.get("ca"), "ssl_cert_reqs": "required"}
         login["ssl_min_version"] = ssl.TLSVersion.TLSv1_2
-    return Target(kind, tuple(_nodes(parts, PORTS[kind])), login, master), query.get("prefix", "")
-
-
-def _plain(part: str | None) -> str | None:
-    return unquote(part) if part else None
-
-
-def _nodes(parts: SplitResult, port: int) -> list[tuple[str, int]]:
+    port = PORTS[kind]
     nodes = []
     for place in parts.netloc.rpartition("@")[2].split(","):
         try:
@@ -74,7 +67,11 @@ def _nodes(parts: SplitResult, port: int) -> list[tuple[str, int]]:
             nodes.append((node.hostname or "localhost", node.port or port))
         except ValueError as error:
             raise BadStoreSetting(f"store: {place!r} is no host:port") from error
-    return nodes
+    return Target(kind, tuple(nodes), login, master), query.get("prefix", "")
+
+
+def _plain(part: str | None) -> str | None:
+    return unquote(part) if part else None
 
 
 def _path(parts: SplitResult, kind: str) -> tuple[str, int]:

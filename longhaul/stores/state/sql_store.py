@@ -89,16 +89,6 @@ def engine_of(url: str, connections: int) -> Engine:
         raise BadStoreSetting(f"store: not a URL like {scheme}://user:password@host:port/database") from None
     if not named.database:
         raise BadStoreSetting(f"store: {scheme}://… names no database; add it after the host as /NAME")
-    return _tuned(named, connections)
-
-
-def place_of(url: URL) -> str:
-    """The database for an error message: no user, no password, no parameters."""
-    host = f"{url.host or ''}{f':{url.port}' if url.port else ''}"
-    return f"{url.get_backend_name()}://{host}/{url.database}"
-
-
-def _tuned(url: URL, connections: int) -> Engine:
     # Each statement stands alone. The ping finds out connections that did not survive a restart of the database.
     options: dict[str, Any] = {
         "isolation_level": "AUTOCOMMIT",
@@ -106,14 +96,20 @@ def _tuned(url: URL, connections: int) -> Engine:
         "pool_size": connections,
         "pool_timeout": STATEMENT_SECONDS,
         "pool_recycle": 1_800,
-        "connect_args": _limits(url),
+        "connect_args": _limits(named),
     }
-    if url.get_backend_name() != "sqlite":
-        return create_engine(url, **options)
-    Path(str(url.database)).absolute().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    engine = create_engine(url, **options)
+    if named.get_backend_name() != "sqlite":
+        return create_engine(named, **options)
+    Path(str(named.database)).absolute().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    engine = create_engine(named, **options)
     event.listen(engine, "connect", _durable)
     return engine
+
+
+def place_of(url: URL) -> str:
+    """The database for an error message: no user, no password, no parameters."""
+    host = f"{url.host or ''}{f':{url.port}' if url.port else ''}"
+    return f"{url.get_backend_name()}://{host}/{url.database}"
 
 
 def _limits(url: URL) -> dict[str, Any]:

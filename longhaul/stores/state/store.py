@@ -277,7 +277,7 @@ def read(body: str | bytes, slot: Slot, where: str) -> SessionRecord:
     except NewerRecord as error:
         raise NewerStored(f"{where}: {slot.name!r}: {error}") from error
     except ValidationError as error:
-        raise DamagedRecord(where, slot.name, _first_wrong(error)) from error
+        raise DamagedRecord(where, slot.name, _first_line(error)) from error
     except NoRecord as error:
         raise DamagedRecord(where, slot.name, str(error)) from error
     except (ValueError, RecursionError) as error:
@@ -301,11 +301,6 @@ def row_of(record: SessionRecord) -> SessionRow:
 
 def newest_first(rows: list[SessionRow]) -> list[SessionRow]:
     return sorted(rows, key=lambda row: row.updated_at, reverse=True)
-
-
-def _first_wrong(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
 def _short(error: BaseException) -> str:
@@ -340,7 +335,7 @@ def _first_line(error: Exception) -> str:
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    return f"{type(error).__name__}"
+    return type(error).__name__
 
 
 NO_AGENT = ""
@@ -396,28 +391,22 @@ class UserRules:
             after = changed(present, new, revoke, at_ms - SURELY_OVER_MS)
             gone = tuple(rule for rule in present if id_of(rule) in revoke)
             note = RuleChange(at=iso(at_ms), by=by, why=why, added=new, revoked=gone)
-            if await self._saved(user_id, before, after, note):
+            changes = [*_changes_of(before), note][-KEPT_CHANGES:]
+            state = AgentState(session_id=RULES, user_id=user_id, permission_context=PermissionContext(rules=after))
+            record = SessionRecord.model_validate(
+                {
+                    "session_id": RULES,
+                    "user_id": user_id,
+                    "agent_id": NO_AGENT,
+                    "seq": before.seq + 1 if before else 1,
+                    "state": state,
+                    "rule_changes": [change.model_dump(mode="json") for change in changes],
+                }
+            )
+            if await self._store.replace_session(record, before.position() if before else None):
                 return tuple(id_of(rule) for rule in new)
             await asyncio.sleep(random.uniform(0, PAUSE_SECONDS * (attempt + 1)))  # noqa: S311  no secret
         raise StoreBusy(f"others changed the rules of user {user_id!r} again and again; try again")
-
-    async def _saved(
-        self, user_id: str, before: SessionRecord | None, after: tuple[PermissionRule, ...], note: RuleChange
-    ) -> bool:
-        """False when somebody else was quicker; then nothing was written."""
-        changes = [*_changes_of(before), note][-KEPT_CHANGES:]
-        state = AgentState(session_id=RULES, user_id=user_id, permission_context=PermissionContext(rules=after))
-        record = SessionRecord.model_validate(
-            {
-                "session_id": RULES,
-                "user_id": user_id,
-                "agent_id": NO_AGENT,
-                "seq": before.seq + 1 if before else 1,
-                "state": state,
-                "rule_changes": [change.model_dump(mode="json") for change in changes],
-            }
-        )
-        return await self._store.replace_session(record, before.position() if before else None)
 
 
 def _rules_of(record: SessionRecord | None, user_id: str) -> tuple[PermissionRule, ...]:

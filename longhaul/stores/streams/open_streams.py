@@ -33,7 +33,9 @@ async def reach(address: str, *, redis_url: str = "") -> Streams:
     try:
         parts = urlsplit(address)
         if parts.scheme == "file":
-            return await _directory(Path(unquote(parts.path)), parse_qs(parts.query).get("id", [""])[0])
+            directory = DirectoryStreams(Path(unquote(parts.path)))
+            await directory.check_is(parse_qs(parts.query).get("id", [""])[0])
+            return directory
         if parts.scheme.partition("+")[0] in ("redis", "rediss"):
             streams = open_streams(redis_url or address, data_dir=Path())
             try:
@@ -45,12 +47,6 @@ async def reach(address: str, *, redis_url: str = "") -> Streams:
     except (BadStreamsSetting, ValueError) as error:
         raise StreamsUnavailable(f"the session's live stream has an address that can't be read: {error}") from error
     raise StreamsUnavailable(NO_STREAM)
-
-
-async def _directory(root: Path, mark: str) -> Streams:
-    streams = DirectoryStreams(root)
-    await streams.check_is(mark)
-    return streams
 
 
 class EncryptedStreams:

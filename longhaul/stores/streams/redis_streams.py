@@ -100,21 +100,17 @@ class RedisReader:
                 )
             except (RedisError, OSError) as error:
                 raise StreamsUnavailable(f"the live stream in {self._place} can't be read: {error}") from error
-            lines = self._taken(found)
+            # The lines of an answer, which is a list or a mapping by the protocol that was agreed on.
+            streams = found.values() if isinstance(found, dict) else [entries for _, entries in found or ()]
+            lines: list[bytes] = []
+            for entries in streams:
+                # Protocol 3 wraps the entries once more.
+                flat = entries[0] if entries and isinstance(entries[0], list) else entries
+                for last, fields in flat:
+                    self._last = last
+                    lines += [line for line in (fields or {}).get(_FIELD, b"").split(b"\n") if line]
             if lines or left <= BLOCK_SECONDS:
                 return lines
-
-    def _taken(self, found: Any) -> list[bytes]:
-        """The lines of an answer, which is a list or a mapping by the protocol that was agreed on."""
-        streams = found.values() if isinstance(found, dict) else [entries for _, entries in found or ()]
-        lines: list[bytes] = []
-        for entries in streams:
-            # Protocol 3 wraps the entries once more.
-            flat = entries[0] if entries and isinstance(entries[0], list) else entries
-            for last, fields in flat:
-                self._last = last
-                lines += [line for line in (fields or {}).get(_FIELD, b"").split(b"\n") if line]
-        return lines
 
     async def close(self) -> None:
         for client in (self._client, *self._beside):

@@ -179,19 +179,18 @@ class DirectoryReader:
                 return []
             shortest = GENTLE_PAUSE_SECONDS if gently else SHORTEST_PAUSE_SECONDS
             if not told:
-                await asyncio.sleep(min(max(self._pause(now - self._heard), shortest), until - now))
+                silence = now - self._heard
+                if silence > ASLEEP_SECONDS:
+                    pause = ASLEEP_PAUSE_SECONDS
+                else:
+                    pause = min(max(silence / 10, SHORTEST_PAUSE_SECONDS), LONGEST_PAUSE_SECONDS)
+                await asyncio.sleep(min(max(pause, shortest), until - now))
                 continue
             longest = min(SETTLED_SECONDS if self._settling else UNTOLD_SECONDS, until - now)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(longest):
                     await self._changed.wait()
             await asyncio.sleep(now + shortest - time.monotonic())  # a burst of changes is one
-
-    @staticmethod
-    def _pause(silence: float) -> float:
-        if silence > ASLEEP_SECONDS:
-            return ASLEEP_PAUSE_SECONDS
-        return min(max(silence / 10, SHORTEST_PAUSE_SECONDS), LONGEST_PAUSE_SECONDS)
 
     def _is_told(self) -> bool:
         """Whether the next change sets the event: one in the folder, or that it comes to be."""
@@ -343,7 +342,13 @@ class DirectoryStreams:
 
     def _append(self, key: str, lines: bytes) -> None:
         self._sweep()
-        if not self._written(self._open_newest(key), lines):
+        try:
+            # Without O_CREAT: another process may have dropped this file and gone on to a later one.
+            descriptor = os.open(self._newest[key][1], os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
+        except (KeyError, FileNotFoundError):
+            folder = self._folder(key)
+            descriptor = self._open(key, folder, max(numbers(folder) or self._begin(folder)))
+        if not self._written(descriptor, lines):
             self._written(self._open_next(key), lines)
 
     @staticmethod
@@ -354,14 +359,6 @@ class DirectoryStreams:
             return not full and os.write(descriptor, lines) >= 0
         finally:
             os.close(descriptor)
-
-    def _open_newest(self, key: str) -> int:
-        try:
-            # Without O_CREAT: another process may have dropped this file and gone on to a later one.
-            return os.open(self._newest[key][1], os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
-        except (KeyError, FileNotFoundError):
-            folder = self._folder(key)
-            return self._open(key, folder, max(numbers(folder) or self._begin(folder)))
 
     def _open(self, key: str, folder: Path, number: int) -> int:
         self._newest[key] = number, str(file_of(folder, number))

@@ -68,17 +68,7 @@ def tree_of_files(git: Git, index: Path, head: str, root: Path) -> str:
     if not index.exists():
         git.files("read-tree", head, index=index)
     _forget(git, index, _inner(_staged(git, index)))
-    _add(git, index, root)
-    staged = _staged(git, index)
-    tracked = git.files("ls-tree", "-r", "-z", "--full-tree", head, index=index)
-    # What came while git looked, or stands in the index from a time when it was tracked.
-    _forget(git, index, [*_inner(staged), *_secrets(_paths(staged) - _paths(tracked))])
-    _write(git, index, [f"160000 {commit} 0\t{path}" for path, commit in _inner(tracked).items()])
-    return git.files("write-tree", index=index)
-
-
-def _add(git: Git, index: Path, root: Path) -> None:
-    """All but what may hold secrets and is not tracked: a `.gitignore` with `!.env` has the last word with git."""
+    # All but what may hold secrets and is not tracked: a `.gitignore` with `!.env` has the last word with git.
     others = git.files("ls-files", "-o", "-z", "--exclude-standard", index=index, root=root)
     secrets = _secrets(others.split("\0"))
     if len(secrets) > MOST_SECRETS:
@@ -87,6 +77,12 @@ def _add(git: Git, index: Path, root: Path) -> None:
         )
     named = "\0".join([".", *(f":(exclude,literal){path}" for path in secrets)])
     git.files("add", "-A", *FROM_STDIN, index=index, root=root, stdin=named.encode("utf-8", "surrogateescape"))
+    staged = _staged(git, index)
+    tracked = git.files("ls-tree", "-r", "-z", "--full-tree", head, index=index)
+    # What came while git looked, or stands in the index from a time when it was tracked.
+    _forget(git, index, [*_inner(staged), *_secrets(_paths(staged) - _paths(tracked))])
+    _write(git, index, [f"160000 {commit} 0\t{path}" for path, commit in _inner(tracked).items()])
+    return git.files("write-tree", index=index)
 
 
 def _secrets(paths: Iterable[str]) -> list[str]:
@@ -168,7 +164,11 @@ def clone(source: Path, target: Path, *apart: Path) -> None:
             work.folder(old, new, ())
         draft.rename(target)
     except OSError as error:
-        raise GitProblem(f"{str(work.at)!r} can't be cloned into {str(target.parent)!r}: {_why(error)}") from None
+        if error.errno in {errno.EOPNOTSUPP, errno.ENOTTY, errno.EXDEV}:
+            why = "that takes one file system for both, with reflinks (xfs, btrfs)"
+        else:
+            why = error.strerror or str(error)
+        raise GitProblem(f"{str(work.at)!r} can't be cloned into {str(target.parent)!r}: {why}") from None
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
@@ -277,12 +277,6 @@ def _opened(file: int) -> Iterator[int]:
         os.close(file)
 
 
-def _why(error: OSError) -> str:
-    if error.errno in {errno.EOPNOTSUPP, errno.ENOTTY, errno.EXDEV}:
-        return "that takes one file system for both, with reflinks (xfs, btrfs)"
-    return error.strerror or str(error)
-
-
 KEPT = 50
 """Of a session: the newest. Each has a name on the disk for each file, and holds what was written over since."""
 _SESSION, _CALL = 16, 12
@@ -310,7 +304,10 @@ def take_clone(root: Path, data_dir: Path, session_key: str, call_id: str, *, ag
         _clone(root, kept / name, data_dir)
         _make_newest(kept / name, [kept / other for other in newest[:1]])
         for old in newest[KEPT - 1 :]:
-            _remove(kept / old)
+            snapshot = kept / old
+            # First its name: half of it must not be found as a whole one.
+            gone = snapshot.rename(snapshot.with_name(f".{snapshot.name}"))
+            shutil.rmtree(gone)
         return name
 
 
@@ -370,9 +367,3 @@ def _make_newest(made: Path, others: list[Path]) -> None:
     latest = max((other.stat().st_mtime_ns for other in others), default=0)
     if made.stat().st_mtime_ns <= latest:
         os.utime(made, ns=(latest + 1, latest + 1))
-
-
-def _remove(snapshot: Path) -> None:
-    # First its name: half of it must not be found as a whole one.
-    gone = snapshot.rename(snapshot.with_name(f".{snapshot.name}"))
-    shutil.rmtree(gone)
