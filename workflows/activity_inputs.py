@@ -1,7 +1,6 @@
 """Makes the input of each activity from the record; bodies that an activity made go by digest."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from longhaul.activities import contract as world
 from longhaul.activities.contract import InterruptInput, MemoryInput, Runtime
@@ -22,11 +21,11 @@ from longhaul.agent.plain.text import gist
 from longhaul.agent.plain.values import canonical_json
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Prepare, Think
-from longhaul.agent.values.conversation.messages import Msg, ToolCallBlock
+from longhaul.agent.values.conversation.messages import ToolCallBlock
 from longhaul.agent.values.conversation.prompt import summary_message
 from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE, Effect
 from longhaul.agent.values.spec.knowledge import RETRIEVE_KNOWLEDGE, shortened, shown_skills
-from longhaul.agent.values.spec.mcp import MCPClient, server_of
+from longhaul.agent.values.spec.mcp import server_of
 from longhaul.agent.values.tool_groups import hidden
 from longhaul.agent.views.session_views import unfinished
 
@@ -67,22 +66,20 @@ def record_memory(ledger: Ledger) -> MemoryInput:
     first = max(ledger.requests.reply_start - ledger.context.transcript_base, 0)
     messages = ledger.context.transcript[first:]
     asked = "\n".join(text for message in messages if message.role == "user" and (text := message.get_text_content()))
+    reply = ledger.current
+    if reply.structured_output is not None:
+        answer = canonical_json(reply.structured_output).decode()
+    else:
+        said = (message.get_text_content() for message in reversed(messages) if message.id == reply.reply_id)
+        answer = reply.response or next(filter(None, said), "")
     return MemoryInput(
         user_id=ledger.state.user_id,
         agent=ledger.spec.name,
         session_id=ledger.state.session_id,
         reply_id=ledger.current.reply_id,
         asked=shortened(asked),
-        answered=shortened(_answer(ledger, messages)),
+        answered=shortened(answer),
     )
-
-
-def _answer(ledger: Ledger, messages: list[Msg]) -> str:
-    reply = ledger.current
-    if reply.structured_output is not None:
-        return canonical_json(reply.structured_output).decode()
-    said = (message.get_text_content() for message in reversed(messages) if message.id == reply.reply_id)
-    return reply.response or next(filter(None, said), "")
 
 
 REQUEST_CHARS = 8_000
@@ -256,47 +253,40 @@ def _tail(record: Record, start: int) -> Iterator[world.Ref | world.Inline]:
 
 
 def examine_calls(record: Record, calls: list[OpenCall]) -> world.ExamineCalls:
+    tools = [call.block.name for call in calls]
+    mcps = tuple(client for client in record.spec.mcps if client.name in map(server_of, tools))
+    # Only where a call gives the answer: it would cross the history with each look at another one.
+    gives = any(call.block.name == GENERATE_RESPONSE for call in calls)
+    asked_schema = record.reply.structured_schema if gives and record.reply else None
+    names = analyzers_of(record.permission)
+    if names:
+        model = record.permission.analyzer_model or record.spec.model
+        analysis = world.Analysis(
+            analyzers=names,
+            tainted=record.state.tainted,
+            model=model,
+            config=record.spec.call_config.for_model(model, record.spec.model),
+            call_number=record.spent.analyses,
+            context=_context(record),
+            agent=record.spec.name,
+            runtime=runtime(record),
+        )
+    else:
+        analysis = None
     return world.ExamineCalls(
         calls=tuple(_to_examine(record, call) for call in calls),
         place=place(record),
         said_in=_said_in(record, calls[0]),
         user_rules_digest=record.rules.user_digest,
-        analysis=_analysis(record),
-        mcps=_mcps(record, [call.block.name for call in calls]),
-        structured_schema=_asked_schema(record, calls),
+        analysis=analysis,
+        mcps=mcps,
+        structured_schema=asked_schema,
     )
-
-
-def _asked_schema(record: Record, calls: list[OpenCall]) -> dict[str, Any] | None:
-    """Only where a call gives the answer: it would cross the history with each look at another one."""
-    gives = any(call.block.name == GENERATE_RESPONSE for call in calls)
-    return record.reply.structured_schema if gives and record.reply else None
-
-
-def _mcps(record: Record, tools: list[str]) -> tuple[MCPClient, ...]:
-    return tuple(client for client in record.spec.mcps if client.name in map(server_of, tools))
 
 
 def _to_examine(record: Record, call: OpenCall) -> world.CallToExamine:
     filled = _secrets(record, call.block.name) if record.marks_secrets else None
     return world.CallToExamine(id=call.block.id, name=call.block.name, input=_inline(record, call), filled=filled)
-
-
-def _analysis(record: Record) -> world.Analysis | None:
-    names = analyzers_of(record.permission)
-    if not names:
-        return None
-    model = record.permission.analyzer_model or record.spec.model
-    return world.Analysis(
-        analyzers=names,
-        tainted=record.state.tainted,
-        model=model,
-        config=record.spec.call_config.for_model(model, record.spec.model),
-        call_number=record.spent.analyses,
-        context=_context(record),
-        agent=record.spec.name,
-        runtime=runtime(record),
-    )
 
 
 def run_tool(record: Record, call: OpenCall, run_id: str = "") -> world.RunTool:

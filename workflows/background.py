@@ -62,7 +62,22 @@ class Background:
         how = activity_options.await_command(self._record.provided.liveness)
         if host := self._record.spec.host:
             how["task_queue"] = host_queue(workflow.info().task_queue, host)
-        ask = _awaited(self._record, call_id)
+        ask = AwaitCommand(
+            call_id=call_id,
+            arguments=None,
+            tool_digest="",
+            effect=Effect.READ,
+            facts=CallFacts(),
+            place=activity_inputs.place(self._record),
+            agent=self._record.spec.name,
+            epoch=self._record.context.epoch,
+            result_limit=self._record.spec.context_config.tool_result_limit,
+            model=self._record.spec.model,
+            offloader=self._record.spec.offloader,
+            postprocess=self._record.spec.postprocess.get(BASH, ""),
+            unwanted=self._record.commands[call_id].unwanted,
+            runtime=runtime(self._record),
+        )
         handle: ActivityHandle[RawValue] = workflow.start_activity(AWAIT_COMMAND, ask, result_type=RawValue, **how)
         self.running[call_id] = handle
         if ask.unwanted:
@@ -109,22 +124,3 @@ class Background:
         del self.running[call_id]
         for entry in ended(self._record, call_id, outcome, workflow.info().workflow_id):
             self._write(entry)
-
-
-def _awaited(record: Record, call_id: str) -> AwaitCommand:
-    return AwaitCommand(
-        call_id=call_id,
-        arguments=None,
-        tool_digest="",
-        effect=Effect.READ,
-        facts=CallFacts(),
-        place=activity_inputs.place(record),
-        agent=record.spec.name,
-        epoch=record.context.epoch,
-        result_limit=record.spec.context_config.tool_result_limit,
-        model=record.spec.model,
-        offloader=record.spec.offloader,
-        postprocess=record.spec.postprocess.get(BASH, ""),
-        unwanted=record.commands[call_id].unwanted,
-        runtime=runtime(record),
-    )

@@ -79,7 +79,11 @@ class AtFiles:
         asks_first = not (self._record.spec.host or holder in self._elsewhere)
         for attempt in (how, there) if asks_first else (there,):
             try:
-                return await self._underway.run(name, held, answer, _final_where_lacking(attempt))
+                # Nobody but the holder can take it, so what is lacking is not waited for.
+                policy = attempt.get("retry_policy") or RetryPolicy()
+                hard = [*(policy.non_retryable_error_types or ()), NOT_HERE]
+                final: ActivityConfig = {**attempt, "retry_policy": replace(policy, non_retryable_error_types=hard)}
+                return await self._underway.run(name, held, answer, final)
             except ActivityError as error:
                 is_late = _may_begin(error, once=once)
                 if not (_is_not_here(error.cause) or is_late):
@@ -113,13 +117,6 @@ class AtFiles:
 def _bound(queue: str, how: ActivityConfig) -> ActivityConfig:
     """To whoever polls there, if that begins soon."""
     return {**how, "task_queue": queue, "schedule_to_start_timeout": timedelta(seconds=activity_options.AWAY_SECONDS)}
-
-
-def _final_where_lacking(how: ActivityConfig) -> ActivityConfig:
-    """Nobody but the holder can take it, so what is lacking is not waited for."""
-    policy = how.get("retry_policy") or RetryPolicy()
-    hard = [*(policy.non_retryable_error_types or ()), NOT_HERE]
-    return {**how, "retry_policy": replace(policy, non_retryable_error_types=hard)}
 
 
 def _may_begin(error: ActivityError, *, once: bool) -> bool:

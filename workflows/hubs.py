@@ -61,12 +61,17 @@ class AgentHub:
         del start
         while True:
             await workflow.wait_condition(self._has_work)
-            self._look_for_defects()
+            # A defect of ours has to fail the task, and not vanish with a task of its own.
+            for task in self._telling.values():
+                if task.done():
+                    task.result()
             if self._hub.ended and not self._hub.members:
                 await self._all_answered()
                 return self.show()
             if self._is_long():
-                await self._roll_over()
+                # Letters under way are sent again by the next run.
+                await self._all_answered()
+                workflow.continue_as_new(HubStart(hub=self._hub), task_timeout=TASK_TIMEOUT, memo=workflow.memo())
             for member, letter in self._to_tell():
                 self._telling[member.name] = asyncio.create_task(self._tell(member, letter))
 
@@ -179,16 +184,5 @@ class AgentHub:
             self._hub = hub_membership.delivered(self._hub, member.name, letter)
         del self._telling[member.name]
 
-    def _look_for_defects(self) -> None:
-        """A defect of ours has to fail the task, and not vanish with a task of its own."""
-        for task in self._telling.values():
-            if task.done():
-                task.result()
-
     async def _all_answered(self) -> None:
         await workflow.wait_condition(lambda: not self._turns.waiting and not self._answering)
-
-    async def _roll_over(self) -> None:
-        """Letters under way are sent again by the next run."""
-        await self._all_answered()
-        workflow.continue_as_new(HubStart(hub=self._hub), task_timeout=TASK_TIMEOUT, memo=workflow.memo())

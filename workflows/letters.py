@@ -123,7 +123,16 @@ def open_record(start: SessionStart, at: int) -> Record:
     """The record that a run begins with."""
     if start.carried is not None:
         return Record.over(start.carried.ledger)
-    record = Record.of([_opening(start, at)])
+    opening = SessionOpened(
+        seq=1,
+        at=at,
+        session_id=start.session_id,
+        user_id=start.user_id,
+        spec=start.spec or AgentSpec(),
+        search_attributes=start.search_attributes,
+        parent=start.parent,
+    )
+    record = Record.of([opening])
     if start.request is not None:
         record.write(start.request, at)
     return record
@@ -139,18 +148,6 @@ def opening_of(record: Record) -> SessionOpened:
         spec=record.spec,
         search_attributes=record.search_attributes,
         parent=record.parent,
-    )
-
-
-def _opening(start: SessionStart, at: int) -> SessionOpened:
-    return SessionOpened(
-        seq=1,
-        at=at,
-        session_id=start.session_id,
-        user_id=start.user_id,
-        spec=start.spec or AgentSpec(),
-        search_attributes=start.search_attributes,
-        parent=start.parent,
     )
 
 

@@ -98,7 +98,18 @@ class BlobDriver(StorageDriver):
     async def store(self, context: StorageDriverStoreContext, payloads: Sequence[Payload]) -> list[StorageDriverClaim]:
         """Raises BlobsUnavailable."""
         del context
-        return [await self._put(payload.SerializeToString(deterministic=True)) for payload in payloads]
+        claims: list[StorageDriverClaim] = []
+        for payload in payloads:
+            data = payload.SerializeToString(deterministic=True)
+            if self._prefix is None:
+                raise BlobsUnavailable(f"a value of {len(data) // 1000} kB belongs to no session, and can't be stored")
+            key = key_of(self._prefix, data)
+            try:
+                await self.blobs.put(key, data)
+            except ValueError as error:
+                raise BlobsUnavailable(str(error)) from error
+            claims.append(StorageDriverClaim({"key": key}))
+        return claims
 
     async def retrieve(
         self, context: StorageDriverRetrieveContext, claims: Sequence[StorageDriverClaim]
@@ -107,16 +118,6 @@ class BlobDriver(StorageDriver):
         then nobody knows what is there, and the task is tried again."""
         del context
         return list(await asyncio.gather(*(self._get(claim.claim_data.get("key", "")) for claim in claims)))
-
-    async def _put(self, data: bytes) -> StorageDriverClaim:
-        if self._prefix is None:
-            raise BlobsUnavailable(f"a value of {len(data) // 1000} kB belongs to no session, and can't be stored")
-        key = key_of(self._prefix, data)
-        try:
-            await self.blobs.put(key, data)
-        except ValueError as error:
-            raise BlobsUnavailable(str(error)) from error
-        return StorageDriverClaim({"key": key})
 
     async def _get(self, key: str) -> Payload:
         if self._prefix is None or not is_key(key) or not key.startswith(f"{self._prefix}/"):
@@ -182,21 +183,25 @@ class EncryptedPayloads(PayloadCodec, WithSerializationContext):
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
         """Raises BlobsUnavailable, and Damaged where the key was deleted."""
-        return [await self._encoded(payload) for payload in payloads]
+        sealed: list[Payload] = []
+        for payload in payloads:
+            owner, begins = (SHARED, True) if self._owner is None else (self._owner, self._begins)
+            try:
+                if payload.metadata == _JSON and not payload.external_payloads:
+                    spelt = _AS_JSON + payload.data
+                else:
+                    spelt = _AS_PAYLOAD + payload.SerializeToString(deterministic=True)
+                key_id, data = await self.keys.encrypt(owner, spelt, begins=begins)
+            except Unavailable as error:
+                raise BlobsUnavailable(f"{BLOBS_AWAY}: {error}") from error
+            sealed.append(Payload(metadata={"encoding": ENCRYPTED, KEY_ID: key_id.encode()}, data=data))
+        return sealed
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
         """Raises BlobsUnavailable."""
         if not any(is_encrypted(payload) for payload in payloads):
             return cast(list[Payload], payloads)  # the same object, which the SDK need not copy back
         return [await self._decoded(payload) if is_encrypted(payload) else payload for payload in payloads]
-
-    async def _encoded(self, payload: Payload) -> Payload:
-        owner, begins = (SHARED, True) if self._owner is None else (self._owner, self._begins)
-        try:
-            key_id, data = await self.keys.encrypt(owner, _spelt(payload), begins=begins)
-        except Unavailable as error:
-            raise BlobsUnavailable(f"{BLOBS_AWAY}: {error}") from error
-        return Payload(metadata={"encoding": ENCRYPTED, KEY_ID: key_id.encode()}, data=data)
 
     async def _decoded(self, payload: Payload) -> Payload:
         key_id = payload.metadata.get(KEY_ID, b"").decode("ascii", "replace")
@@ -239,12 +244,6 @@ def owner_of(namespace: str, workflow_id: str) -> str:
 
 def is_encrypted(payload: Payload) -> bool:
     return payload.metadata.get("encoding") == ENCRYPTED
-
-
-def _spelt(payload: Payload) -> bytes:
-    if payload.metadata == _JSON and not payload.external_payloads:
-        return _AS_JSON + payload.data
-    return _AS_PAYLOAD + payload.SerializeToString(deterministic=True)
 
 
 def _read(data: bytes) -> Payload:
@@ -345,7 +344,16 @@ class SessionConverter(DataConverter):
     async def _external_retrieve_payload_sequence(self, payloads: Sequence[Payload]) -> list[Payload]:
         if not any(KEY in payload.metadata or _is_reference(payload) for payload in payloads):
             return cast(list[Payload], payloads)  # the same object, which the SDK need not copy back
-        found = [_without_key(payload) for payload in payloads]
+        found: list[Payload] = []
+        for payload in payloads:
+            # Nobody outside may claim that a payload came by reference: what stands in the history has other limits.
+            if KEY not in payload.metadata:
+                found.append(payload)
+            else:
+                plain = Payload()
+                plain.CopyFrom(payload)
+                del plain.metadata[KEY]
+                found.append(plain)
         if self.external_storage is not None:
             for index, payload in enumerate(found):
                 if _is_ours(payload):
@@ -395,16 +403,6 @@ def _is_ours(payload: Payload) -> bool:
         return Parse(payload.data, ExternalStorageReference()).driver_name == DRIVER
     except Exception:  # noqa: BLE001  a stranger's bytes; whatever the parser thinks of them, the task must not fail
         return False
-
-
-def _without_key(payload: Payload) -> Payload:
-    """Nobody outside may claim that a payload came by reference: what stands in the history has other limits."""
-    if KEY not in payload.metadata:
-        return payload
-    plain = Payload()
-    plain.CopyFrom(payload)
-    del plain.metadata[KEY]
-    return plain
 
 
 def converter_with(

@@ -26,7 +26,7 @@ from temporalio.worker import (
 
 from longhaul.activities.contract import HEAR_CHILD, ChildHeard, HearChild
 from longhaul.agent import entries as e
-from longhaul.agent.decisions.subagent_start import Beginning, at_work, beginning, lost, not_begun, started
+from longhaul.agent.decisions.subagent_start import at_work, beginning, lost, not_begun, started
 from longhaul.agent.entries import HubTold
 from longhaul.agent.letters.bodies import CHILD_REPORTED, REPORT_AGAIN, Unusable
 from longhaul.agent.letters.peer_operations import take_report
@@ -150,7 +150,22 @@ class Children:
             why = f"its settings and its task have {size // 1000} kB, and the most is {LARGEST_START_BYTES // 1000} kB"
             return (not_begun(call, begun.child, why),)
         try:
-            handle = await self._started(begun, start)
+            child = begun.child
+            named = {"agent": child.agent, "user": self._record.state.user_id, "session": child.session_id}
+            handle = await workflow.start_child_workflow(
+                WORKFLOW,
+                start,
+                id=child.workflow_id,
+                # The call is begun once, whatever becomes of this run: the server holds it to that.
+                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                parent_close_policy=workflow.ParentClosePolicy.ABANDON,
+                cancellation_type=workflow.ChildWorkflowCancellationType.ABANDON,
+                task_timeout=TASK_TIMEOUT,
+                memo={**named, TITLE: title_of(start.request.messages if start.request is not None else ())},
+                search_attributes=self._attributes(child),
+                static_summary=child.agent[:120],
+                result_type=RawValue,
+            )
         except WorkflowAlreadyStartedError:
             return (not_begun(call, begun.child, "there is a session of that name already, or there was one"),)
         except FailureError as error:
@@ -158,24 +173,6 @@ class Children:
         self._watched.add(call_id)
         self._beside(self._watch(begun.child, handle))
         return started(self._record, begun.child)
-
-    async def _started(self, begun: Beginning, start: SessionStart) -> workflow.ChildWorkflowHandle[Any, Any]:
-        child = begun.child
-        named = {"agent": child.agent, "user": self._record.state.user_id, "session": child.session_id}
-        return await workflow.start_child_workflow(
-            WORKFLOW,
-            start,
-            id=child.workflow_id,
-            # The call is begun once, whatever becomes of this run: the server holds it to that.
-            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-            parent_close_policy=workflow.ParentClosePolicy.ABANDON,
-            cancellation_type=workflow.ChildWorkflowCancellationType.ABANDON,
-            task_timeout=TASK_TIMEOUT,
-            memo={**named, TITLE: title_of(start.request.messages if start.request is not None else ())},
-            search_attributes=self._attributes(child),
-            static_summary=child.agent[:120],
-            result_type=RawValue,
-        )
 
     def _attributes(self, child: Child) -> TypedSearchAttributes:
         if not self._record.search_attributes:

@@ -77,7 +77,12 @@ class Traces:
 class _Inbound(WorkflowInboundInterceptor):
     def init(self, outbound: WorkflowOutboundInterceptor) -> None:
         # The instance is not whole yet, so that `workflow.info` can not be asked.
-        self._traces = Traces(_carried_in(outbound.info().headers))
+        headers = outbound.info().headers
+        try:
+            begun = TraceHeader.model_validate_json(_text(headers) or "{}").begun
+        except ValidationError:
+            begun = {}
+        self._traces = Traces(begun)
         super().init(_Outbound(outbound, self._traces))
 
     async def handle_update_handler(self, input: HandleUpdateInput) -> Any:  # noqa: A002  the SDK's name
@@ -109,7 +114,9 @@ class _Outbound(WorkflowOutboundInterceptor):
         telling = self._traces.telling(reply)
         given.headers = _with(given.headers, telling)
         handle = start(given)
-        handle.add_done_callback(lambda done: self._traces.told(telling) if _succeeded(done) else None)
+        handle.add_done_callback(
+            lambda done: self._traces.told(telling) if not done.cancelled() and done.exception() is None else None
+        )
         return handle
 
     def continue_as_new(self, input: ContinueAsNewInput) -> NoReturn:  # noqa: A002  the SDK's name
@@ -117,21 +124,9 @@ class _Outbound(WorkflowOutboundInterceptor):
         super().continue_as_new(input)
 
 
-def _succeeded(handle: Any) -> bool:
-    return not handle.cancelled() and handle.exception() is None
-
-
 def _with(headers: Mapping[str, Payload], header: TraceHeader) -> dict[str, Payload]:
     data = header.model_dump_json().encode()
     return {**headers, HEADER: Payload(metadata={"encoding": b"json/plain"}, data=data)}
-
-
-def _carried_in(headers: Mapping[str, Payload]) -> Mapping[str, Begun]:
-    """Whatever somebody else may have put there: nothing, when it can't be read."""
-    try:
-        return TraceHeader.model_validate_json(_text(headers) or "{}").begun
-    except ValidationError:
-        return {}
 
 
 def _text(headers: Mapping[str, Payload]) -> str:

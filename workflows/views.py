@@ -22,7 +22,7 @@ from longhaul.agent.permission.preview import Preview, at_length, preview
 from longhaul.agent.plain.measures import iso
 from longhaul.agent.plain.values import canonical_json
 from longhaul.agent.record import Record
-from longhaul.agent.values.conversation.messages import Msg, ToolCallState, title_of
+from longhaul.agent.values.conversation.messages import ToolCallState, title_of
 from longhaul.agent.values.conversation.prompt import summary_message
 from longhaul.agent.views.event_types import EventsSoFar
 from longhaul.agent.views.events import EventFold
@@ -224,33 +224,28 @@ def result(record: Record, reply_id: str) -> ReplyResult:
     Of a request that has joined another one's reply, it is that one.
     """
     reply_id = record.requests.joined.get(reply_id, reply_id)
-    standing = _standing(record, reply_id)
+    if reply_id in record.requests.finished:
+        standing = "finished"
+    elif record.reply and record.reply.reply_id == reply_id:
+        standing = reply_word(record)
+    elif any(entry.reply_id == reply_id for entry in request_operations.waiting(record)):
+        standing = "queued"
+    else:
+        standing = "unknown"
     delegates = standing == "working" and any(child.reply_id == reply_id for child in at_work(record))
     lacks = lacking(record) if standing == "working" else ""
     message = reply_message(record, reply_id) if delegates or standing in ("finished", "waiting") else None
     if message is None:
         return ReplyResult(status=standing, lacking=lacks)
-    cut = _last_blocks(message)
+    blocks = [message.model_copy(update={"content": (block,)}) for block in reversed(message.content)]
+    kept = len(page(blocks, 0, PAGE_BYTES)) if blocks else 0
+    cut = message.model_copy(update={"content": message.content[len(message.content) - kept :]})
     ended = record.requests.finished.get(reply_id)
     start, end = (ended.start, ended.end) if ended else (record.requests.reply_start, record.messages_total)
     if len(cut.content) == len(message.content) and start >= record.context.transcript_base:
         return ReplyResult(status=standing, message=cut, delegates=delegates, lacking=lacks)
     cut_at = {"complete": False, "start": start, "end": end}
     return ReplyResult(status=standing, message=cut, delegates=delegates, lacking=lacks, **cut_at)
-
-
-def _standing(record: Record, reply_id: str) -> str:
-    if reply_id in record.requests.finished:
-        return "finished"
-    if record.reply and record.reply.reply_id == reply_id:
-        return reply_word(record)
-    return "queued" if any(entry.reply_id == reply_id for entry in request_operations.waiting(record)) else "unknown"
-
-
-def _last_blocks(message: Msg) -> Msg:
-    blocks = [message.model_copy(update={"content": (block,)}) for block in reversed(message.content)]
-    kept = len(page(blocks, 0, PAGE_BYTES)) if blocks else 0
-    return message.model_copy(update={"content": message.content[len(message.content) - kept :]})
 
 
 def context_page(record: Record, start: int) -> TranscriptPage:

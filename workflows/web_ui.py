@@ -257,7 +257,18 @@ class Showing:
         """`running`: the calls that are under way, by id, as they are whenever something is shown."""
         self._record = record
         self._running = running
-        self._shown = _row_before()
+        # As it stands in the index: a run that was rolled over into need not say it again.
+        known = workflow.info().typed_search_attributes
+        deadline = known.get(DEADLINE)
+        self._shown = IndexRow(
+            status=known.get(STATUS) or "",
+            tools=tuple(known.get(TOOLS) or ()),
+            risk=known.get(RISK) or "",
+            team=known.get(TEAM) or "",
+            deadline=round(deadline.timestamp() * 1000) if deadline else 0,
+            tokens=known.get(TOKENS) or 0,
+            dollars=known.get(COST) or 0.0,
+        )
         self._told: str | None = "" if WAITS not in workflow.info().raw_memo else None
         """None: what the run before has told, which need not be of our making, is told anew."""
         self._step: Step | None = None
@@ -300,21 +311,6 @@ def _page_when_asked(page: Callable[[], str]) -> None:
     It has no public word for one that is made then."""
     runtime = cast(Any, workflow)._Runtime.current()  # noqa: SLF001
     runtime.workflow_get_current_details = page
-
-
-def _row_before() -> IndexRow:
-    """As it stands in the index: a run that was rolled over into need not say it again."""
-    known = workflow.info().typed_search_attributes
-    deadline = known.get(DEADLINE)
-    return IndexRow(
-        status=known.get(STATUS) or "",
-        tools=tuple(known.get(TOOLS) or ()),
-        risk=known.get(RISK) or "",
-        team=known.get(TEAM) or "",
-        deadline=round(deadline.timestamp() * 1000) if deadline else 0,
-        tokens=known.get(TOKENS) or 0,
-        dollars=known.get(COST) or 0.0,
-    )
 
 
 def _changes(before: IndexRow, row: IndexRow) -> list[SearchAttributeUpdate[Any]]:
