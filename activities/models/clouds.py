@@ -114,7 +114,17 @@ def make_cloud_model(cloud: Cloud, key: str | None, base_url: str) -> Model:
         case "vertex":
             return AnthropicModel(_vertex(cloud, key, base_url), rewrites=True)
         case _:
-            return AnthropicModel(_foundry(key, base_url))
+            import anthropic  # noqa: PLC0415
+
+            token = None if key is not None else _azure_token("foundry")
+            foundry = anthropic.AsyncAnthropicFoundry(
+                api_key=key or "",
+                azure_ad_token_provider=token,
+                base_url=base_url,
+                max_retries=0,
+                default_headers=_headers(anthropic.Omit()),
+            )
+            return AnthropicModel(foundry)
 
 
 def _bedrock(cloud: Cloud, key: str | None, base_url: str) -> "anthropic.AsyncAnthropicBedrock":
@@ -152,19 +162,6 @@ def _vertex(cloud: Cloud, key: str | None, base_url: str) -> "anthropic.AsyncAnt
         region=cloud.region,
         project_id=cloud.project,
         access_token=key,
-        base_url=base_url,
-        max_retries=0,
-        default_headers=_headers(anthropic.Omit()),
-    )
-
-
-def _foundry(key: str | None, base_url: str) -> "anthropic.AsyncAnthropicFoundry":
-    import anthropic  # noqa: PLC0415
-
-    token = None if key is not None else _azure_token("foundry")
-    return anthropic.AsyncAnthropicFoundry(
-        api_key=key or "",
-        azure_ad_token_provider=token,
         base_url=base_url,
         max_retries=0,
         default_headers=_headers(anthropic.Omit()),

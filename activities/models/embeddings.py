@@ -76,7 +76,12 @@ class Embeddings:
         except NoVectors:
             raise
         except Exception as error:  # noqa: BLE001  the SDK may raise anything of what a server answers; see the docstring
-            why = self._masked(str(error).replace(self._key(), "…"))[:300]
+            # Something that no sentence holds where the worker has no key.
+            try:
+                key = self._providers.read_key(self._key_env)
+            except SetupError:
+                key = "\0"
+            why = self._masked(str(error).replace(key, "…"))[:300]
             refused = getattr(error, "status_code", 0) in REFUSALS
             raise NoVectors(f"{SETTING}: no vectors came: {type(error).__name__}: {why}", refused=refused) from None
         if set(vectors) != set(range(len(texts))):
@@ -112,10 +117,3 @@ class Embeddings:
         return openai.AsyncOpenAI(
             api_key=key, base_url=self._base_url, max_retries=tries - 1, timeout=seconds, default_headers=headers
         )
-
-    def _key(self) -> str:
-        """Something that no sentence holds where the worker has no key."""
-        try:
-            return self._providers.read_key(self._key_env)
-        except SetupError:
-            return "\0"

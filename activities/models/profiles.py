@@ -214,12 +214,12 @@ _MARKED = ("system", "tools", "messages")
 
 
 def _kept_for(parts: list[dict[str, Any]], ttl: str) -> list[dict[str, Any]]:
-    return [_marked(part, ttl) for part in parts]
-
-
-def _marked(part: dict[str, Any], ttl: str) -> dict[str, Any]:
-    if "cache_control" in part:
-        return {**part, "cache_control": {**part["cache_control"], "ttl": ttl}}
-    if part.get("role") and isinstance(part.get("content"), list):
-        return {**part, "content": _kept_for(part["content"], ttl)}
-    return part
+    marked: list[dict[str, Any]] = []
+    for part in parts:
+        if "cache_control" in part:
+            marked.append({**part, "cache_control": {**part["cache_control"], "ttl": ttl}})
+        elif part.get("role") and isinstance(part.get("content"), list):
+            marked.append({**part, "content": _kept_for(part["content"], ttl)})
+        else:
+            marked.append(part)
+    return marked

@@ -404,7 +404,14 @@ class HalfSaid:
 
 def recorded_content(reply: ModelReply, call_number: int, *, closing: bool) -> tuple[ContentBlock, ...]:
     """`closing`: it may only say where things stand. Calls beside a refusal are not run either."""
-    return tuple(map(_sound, _content(reply, call_number, closing=closing)))
+    if reply.stop in REFUSALS:
+        content = _without_calls(reply)
+    elif closing:
+        nothing = TextBlock(text="(The model said nothing when the limit of iterations was reached.)")
+        content = _without_calls(reply) or (nothing,)
+    else:
+        content = tuple(_with_ids(reply, call_number))
+    return tuple(map(_sound, content))
 
 
 def _sound(block: ContentBlock) -> ContentBlock:
@@ -415,15 +422,6 @@ def _sound(block: ContentBlock) -> ContentBlock:
     except PydanticSerializationError:
         return type(block).model_validate(scrub_json(block.model_dump()))
     return block
-
-
-def _content(reply: ModelReply, call_number: int, *, closing: bool) -> tuple[ContentBlock, ...]:
-    if reply.stop in REFUSALS:
-        return _without_calls(reply)
-    if closing:
-        nothing = TextBlock(text="(The model said nothing when the limit of iterations was reached.)")
-        return _without_calls(reply) or (nothing,)
-    return tuple(_with_ids(reply, call_number))
 
 
 def _without_calls(reply: ModelReply) -> tuple[ContentBlock, ...]:

@@ -188,14 +188,35 @@ class ScriptedModel:
     """
 
     async def call(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
-        line = _line_for(request)
-        faults = _faults_left(line, shortened=request.shortened)
+        script = read_script(request.model)
+        is_reply = request.purpose != "summary"
+        lines = script.replies if is_reply else script.summaries
+        if request.call_number < len(lines):
+            line = lines[request.call_number]
+        elif is_reply:
+            line = _ENDED
+        else:
+            line = made_up_summary(request)
+        # The attempts of one that is asked again with less are counted anew: what came before does not come again.
+        kinds = [fault.kind for fault in line.faults]
+        done = kinds.index("context_overflow") + 1 if request.shortened and "context_overflow" in kinds else 0
+        faults = line.faults[done:]
         if request.attempt <= len(faults):
             raise _failure(faults[request.attempt - 1])
         if complaint := _unmet(line, request):
             kind = "Summary" if request.purpose == "summary" else "Call"
             raise ScriptError(f"{kind} {request.call_number + 1} of script {request.model!r} expected {complaint}.")
-        content = _content(line, request.call_number)
+        calls = tuple(
+            ToolCallBlock(
+                id=call.id or f"call_{request.call_number}_{place}",
+                name=call.name,
+                input=call.input if isinstance(call.input, str) else json.dumps(call.input, ensure_ascii=False),
+            )
+            for place, call in enumerate(line.tool_calls)
+        )
+        thinking = (ThinkingBlock(thinking=line.thinking),) if line.thinking else ()
+        text = (TextBlock(text=line.text),) if line.text else ()
+        content = (*thinking, *text, *calls)
         for delta in _pieces(content, line.chunk_chars):
             # Without a delay too: a long reply must not keep heartbeats and cancellation waiting.
             await asyncio.sleep(line.delay_ms / 1000)
@@ -205,22 +226,6 @@ class ScriptedModel:
 
     async def close(self) -> None:
         """Nothing is held open."""
-
-
-def _line_for(request: ModelRequest) -> ScriptLine:
-    script = read_script(request.model)
-    is_reply = request.purpose != "summary"
-    lines = script.replies if is_reply else script.summaries
-    if request.call_number < len(lines):
-        return lines[request.call_number]
-    return _ENDED if is_reply else made_up_summary(request)
-
-
-def _faults_left(line: ScriptLine, *, shortened: bool) -> tuple[Fault, ...]:
-    """The attempts of one that is asked again with less are counted anew: what came before does not come again."""
-    kinds = [fault.kind for fault in line.faults]
-    done = kinds.index("context_overflow") + 1 if shortened and "context_overflow" in kinds else 0
-    return line.faults[done:]
 
 
 def _failure(fault: Fault) -> Exception:
@@ -244,20 +249,6 @@ def _unmet(line: ScriptLine, request: ModelRequest) -> str:
     if missing := [name for name in expect.tools if name not in names]:
         return f"the tools {missing} and saw only {names}"
     return ""
-
-
-def _content(line: ScriptLine, call_number: int) -> tuple[Block, ...]:
-    calls = tuple(
-        ToolCallBlock(
-            id=call.id or f"call_{call_number}_{place}",
-            name=call.name,
-            input=call.input if isinstance(call.input, str) else json.dumps(call.input, ensure_ascii=False),
-        )
-        for place, call in enumerate(line.tool_calls)
-    )
-    thinking = (ThinkingBlock(thinking=line.thinking),) if line.thinking else ()
-    text = (TextBlock(text=line.text),) if line.text else ()
-    return (*thinking, *text, *calls)
 
 
 def _pieces(content: tuple[Block, ...], chunk_chars: int) -> Iterator[Delta]:

@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from temporalio.exceptions import ApplicationError
-
 from longhaul.activities.contract import SamplingLeave
 from longhaul.activities.models.failures.retry_errors import as_verdict
 from longhaul.activities.models.model import ModelReply, ModelRequest
@@ -87,9 +85,6 @@ class SideModel:
                 failure = as_verdict(error)
                 if failure.non_retryable or attempt == MOST_ATTEMPTS:
                     raise NotAsked(f"its model could not be asked: {failure.message}") from error
-            await asyncio.sleep(_pause(failure, attempt))
-
-
-def _pause(failure: ApplicationError, attempt: int) -> float:
-    told = failure.next_retry_delay
-    return told.total_seconds() if told else PAUSE_SECONDS * attempt
+            told = failure.next_retry_delay
+            pause = told.total_seconds() if told else PAUSE_SECONDS * attempt
+            await asyncio.sleep(pause)

@@ -54,7 +54,6 @@ from longhaul.activities.models.requests.model_parameters import (
 )
 from longhaul.activities.models.requests.tool_definitions import wire_name, with_plain_parts
 from longhaul.activities.models.requests.turns import (
-    AssistantTurn,
     OutsideWords,
     Part,
     Turn,
@@ -150,15 +149,13 @@ def _messages(request: ModelRequest, notes: list[str]) -> list[dict[str, Any]]:
         messages.insert(0, {"role": "user", "content": "(The conversation begins here.)"})
     system = [{"role": "system", "content": scrub(request.system)}] if request.system.strip() else []
     told = [*system, *(_answered(messages) if _WANTS_ANSWER.search(request.model) else messages)]
-    return _marked_for_cache(told) if is_claude(request.model) else told
-
-
-def _marked_for_cache(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """With marks on the system prompt and on the last message before each of the newest answers."""
-    asks = [message["role"] in ("user", "tool") for message in messages]
+    if not is_claude(request.model):
+        return told
+    # With marks on the system prompt and on the last message before each of the newest answers.
+    asks = [message["role"] in ("user", "tool") for message in told]
     ends = [at for at, asked in enumerate(asks) if asked and not any(asks[at + 1 : at + 2])]
-    marked = {0, *ends[-_MARKED_ENDS:]} if messages[0]["role"] == "system" else {*ends[-_MARKED_ENDS:]}
-    return [_marked(message) if at in marked else message for at, message in enumerate(messages)]
+    marked = {0, *ends[-_MARKED_ENDS:]} if told[0]["role"] == "system" else {*ends[-_MARKED_ENDS:]}
+    return [_marked(message) if at in marked else message for at, message in enumerate(told)]
 
 
 def _marked(message: dict[str, Any]) -> dict[str, Any]:
@@ -172,7 +169,12 @@ def _of_turn(model: str, turn: Turn, notes: list[str]) -> list[WireItem]:
         spoken = groupby(turn.said, key=lambda item: item.speaker)
         messages = [_user(model, speaker, list(said), notes) for speaker, said in spoken]
     else:
-        messages = [_assistant(turn, model, notes), *_results(model, turn.answers(), notes)]
+        text = "\n\n".join(block.text for block in turn.blocks if isinstance(block, TextBlock))
+        message: dict[str, Any] = {"role": "assistant", "content": text or None, **reasoning_fields(turn, model, notes)}
+        calls = turn.calls()
+        sent = with_signatures(calls, [_call(call) for call in calls], model)
+        assistant = {**message, "tool_calls": sent} if sent else message
+        messages = [assistant, *_results(model, turn.answers(), notes)]
     return list(map(wire_item, messages))
 
 
@@ -212,14 +214,6 @@ def _shown(model: str, part: Part, notes: list[str]) -> dict[str, Any]:
     if attachment.kind == "image":
         return {"type": "image_url", "image_url": {"url": attachment.url}}
     return {"type": "file", "file": {"filename": attachment.name, "file_data": attachment.url}}
-
-
-def _assistant(turn: AssistantTurn, model: str, notes: list[str]) -> dict[str, Any]:
-    text = "\n\n".join(block.text for block in turn.blocks if isinstance(block, TextBlock))
-    message: dict[str, Any] = {"role": "assistant", "content": text or None, **reasoning_fields(turn, model, notes)}
-    calls = turn.calls()
-    sent = with_signatures(calls, [_call(call) for call in calls], model)
-    return {**message, "tool_calls": sent} if sent else message
 
 
 def _call(call: ToolCallBlock) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from longhaul.activities.models.apis.sdk_calls import (
     wire_item,
 )
 from longhaul.activities.models.failures.status_table import STATUS_OF_TYPE, ProviderError
-from longhaul.activities.models.model import REFUSAL, AnswerSchema, Delta, ModelReply, ModelRequest, scrub_json
+from longhaul.activities.models.model import REFUSAL, Delta, ModelReply, ModelRequest, scrub_json
 from longhaul.activities.models.model_limits import output_limit
 from longhaul.activities.models.profiles import profiled
 from longhaul.activities.models.replies import Assembly, Draft, Kind, dict_of, id_of, list_of, openai_usage, text_of
@@ -85,7 +85,16 @@ def build_payload(
         elif request.must_call:
             payload["tool_choice"] = {"type": "function", "name": request.must_call}
     if request.answer is not None:
-        _force(payload, request.answer)
+        named = {"type": "function", "name": wire_name(request.answer.name)}
+        # Not strict: a user's own schema may have what strict mode refuses.
+        tool = {
+            **named,
+            "description": request.answer.description,
+            "parameters": with_plain_parts(answer_schema(request.answer)),
+            "strict": False,
+        }
+        payload["tools"] = [*payload.get("tools", ()), tool]
+        payload["tool_choice"] = named
     _set_reasoning(payload, request, notes, summarised=summarised)
     if encrypted and may_reason(request.model):
         payload["include"] = [ENCRYPTED]
@@ -127,19 +136,6 @@ def _tools(request: ModelRequest) -> list[dict[str, Any]]:
         }
         for tool in request.tools
     ]
-
-
-def _force(payload: dict[str, Any], answer: AnswerSchema) -> None:
-    named = {"type": "function", "name": wire_name(answer.name)}
-    # Not strict: a user's own schema may have what strict mode refuses.
-    tool = {
-        **named,
-        "description": answer.description,
-        "parameters": with_plain_parts(answer_schema(answer)),
-        "strict": False,
-    }
-    payload["tools"] = [*payload.get("tools", ()), tool]
-    payload["tool_choice"] = named
 
 
 def _items(request: ModelRequest, notes: list[str]) -> list[dict[str, Any]]:
@@ -309,7 +305,11 @@ class _Reply:
             case "response.output_item.done":
                 self._item(index, dict_of(event.get("item")), is_done=True)
             case "response.completed" | "response.incomplete":
-                self._end(response)
+                self._model = text_of(response.get("model")) or self._model
+                reason = text_of(dict_of(response.get("incomplete_details")).get("reason"))
+                self._stop_reason = reason or text_of(response.get("status")) or "completed"
+                self._usage = openai_usage(response.get("usage"))
+                self._complete([dict_of(item) for item in list_of(response.get("output"))])
             case "response.failed":
                 error = dict_of(response.get("error"))
                 raise _failure(id_of(error.get("code")), text_of(error.get("message")))
@@ -367,16 +367,13 @@ class _Reply:
                 if draft is None:
                     draft = self._of(kind, index, item_id) if is_done else self._assembly.start(kind, index, item_id)
                 draft.is_closed = draft.is_closed or is_done
-                self._keep(draft, item)
+                if item.get(PHASE) in PHASES:
+                    self._assembly.keep(draft, **{PHASE: item[PHASE]})
                 if is_done:
                     self._finished(draft, item)
             case other:
                 self._assembly.start("other", index, item_id).is_closed = True
                 self._notes.append(f"An item of type {other!r} in the reply was left out.")
-
-    def _keep(self, draft: Draft, item: dict[str, Any]) -> None:
-        if item.get(PHASE) in PHASES:
-            self._assembly.keep(draft, **{PHASE: item[PHASE]})
 
     def _finished(self, draft: Draft, item: dict[str, Any]) -> None:
         if draft.kind == "thinking":
@@ -405,13 +402,6 @@ class _Reply:
             draft.final_name = name
         draft.is_closed = draft.is_closed or is_done
         self._assembly.tell_whole(draft, item.get("arguments"), first=not is_done)
-
-    def _end(self, response: dict[str, Any]) -> None:
-        self._model = text_of(response.get("model")) or self._model
-        reason = text_of(dict_of(response.get("incomplete_details")).get("reason"))
-        self._stop_reason = reason or text_of(response.get("status")) or "completed"
-        self._usage = openai_usage(response.get("usage"))
-        self._complete([dict_of(item) for item in list_of(response.get("output"))])
 
     def _complete(self, output: list[dict[str, Any]]) -> None:
         """All items once more: they fill in what was not streamed. Each is found by its ids, or, where a server makes

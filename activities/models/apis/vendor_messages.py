@@ -116,7 +116,13 @@ class _Telling:
         """What the assistant said, as if this model had said it: what is another's was taken out before."""
         parts = [part for block in turn.blocks if (part := self._said(block)) is not None]
         if turn.calls() and not any(isinstance(part, ThinkingPart) for part in parts):
-            parts = [*self._no_thought(), *parts]
+            # Instead of a thought, where the vendor refuses calls without one.
+            name = self._model.profile.get("openai_chat_thinking_field")
+            if not isinstance(name, str) or not WANTS_REASONING.search(self._model.model_name):
+                no_thought = []
+            else:
+                no_thought = [ThinkingPart(NO_REASONING, id=name, provider_name=self._model.system)]
+            parts = [*no_thought, *parts]
         provider = self._model.provider
         self.messages.append(
             ModelResponse(
@@ -128,13 +134,6 @@ class _Telling:
         )
         if results := [self._result(result) for result in turn.answers()]:
             self.ask(*results)
-
-    def _no_thought(self) -> list[ThinkingPart]:
-        """Instead of a thought, where the vendor refuses calls without one."""
-        name = self._model.profile.get("openai_chat_thinking_field")
-        if not isinstance(name, str) or not WANTS_REASONING.search(self._model.model_name):
-            return []
-        return [ThinkingPart(NO_REASONING, id=name, provider_name=self._model.system)]
 
     def _said(self, block: TextBlock | ThinkingBlock | ToolCallBlock) -> ModelResponsePart | None:
         match block:

@@ -34,7 +34,6 @@ from pydantic_ai.models import ModelRequestParameters, infer_model
 from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
-from pydantic_ai.usage import RequestUsage
 
 from longhaul.activities.models.apis.chat_thoughts import DETAILS, FIELDS
 from longhaul.activities.models.apis.openai_chat import ChatReply, said_in_content
@@ -480,11 +479,21 @@ class _Pieces:
 
 
 def _reply(request: ModelRequest, response: ModelResponse, notes: list[str]) -> ModelReply:
+    # The library counts cached tokens in, as we do.
+    reasoning = next((response.usage.details[name] for name in _REASONING if name in response.usage.details), 0)
+    read = response.usage.input_tokens
+    usage = Usage(
+        input_tokens=read,
+        output_tokens=response.usage.output_tokens,
+        cache_input_tokens=min(response.usage.cache_read_tokens, read),
+        cache_creation_input_tokens=min(response.usage.cache_write_tokens, read),
+        reasoning_tokens=min(reasoning, response.usage.output_tokens),
+    )
     return finish(
         put_together(response.parts, request, notes),
         request,
         model=response.model_name or "",
-        usage=_usage(response.usage),
+        usage=usage,
         # A stream that broke off may have told a reason before.
         stop_reason=_stop_of(response) if response.state == "complete" else "",
         notes=notes,
@@ -498,16 +507,3 @@ def _stop_of(response: ModelResponse) -> str:
     if not own:
         return read if read in ("content_filter", "error") else ""
     return own if is_known(own) else _STOPS.get(read, own)
-
-
-def _usage(told: RequestUsage) -> Usage:
-    """The library counts cached tokens in, as we do."""
-    reasoning = next((told.details[name] for name in _REASONING if name in told.details), 0)
-    read = told.input_tokens
-    return Usage(
-        input_tokens=read,
-        output_tokens=told.output_tokens,
-        cache_input_tokens=min(told.cache_read_tokens, read),
-        cache_creation_input_tokens=min(told.cache_write_tokens, read),
-        reasoning_tokens=min(reasoning, told.output_tokens),
-    )

@@ -169,17 +169,14 @@ def refusal_in(error: Exception) -> tuple[RefusedContent | None, str]:
     if row is FILTERED and not is_filtered_image(answer.status, answer.codes, answer.message):
         return None, ""
     codes = (code for code in answer.codes if any(kind in code for kind in OF_CONTENT))
-    refusal = read_refusal(answer.status, " ".join((answer.param, *codes, answer.message)), _sent(error))
+    # The body of the request, as long as the client has it.
+    request = getattr(error, "request", None) or getattr(error.__cause__, "request", None)
+    content = getattr(request, "content", b"")
+    sent = content if isinstance(content, bytes) else b""
+    refusal = read_refusal(answer.status, " ".join((answer.param, *codes, answer.message)), sent)
     if refusal is None and row is FILTERED:
         refusal = RefusedContent("attachments")
     return refusal, _sentence(REPAIRABLE, answer)
-
-
-def _sent(error: Exception) -> bytes:
-    """The body of the request, as long as the client has it."""
-    request = getattr(error, "request", None) or getattr(error.__cause__, "request", None)
-    content = getattr(request, "content", b"")
-    return content if isinstance(content, bytes) else b""
 
 
 def _judge_answer(answer: _Answer, refusal: RefusedContent | None) -> FailureVerdict:

@@ -102,7 +102,9 @@ def _plain(schema: Any, left: int) -> Any:
     if not isinstance(schema, Mapping) or left == 0:
         return schema
     plain = {word: _inner(word, value, left - 1) for word, value in schema.items()}
-    if "array" in _kinds(plain) and "items" not in plain:
+    kind = plain.get("type")
+    kinds = kind if isinstance(kind, list) else [kind]
+    if "array" in kinds and "items" not in plain:
         plain["items"] = {"type": "string"}
     return _typed_by_choices(plain)
 
@@ -115,11 +117,6 @@ def _inner(word: str, value: Any, left: int) -> Any:
     if word == "$ref" and isinstance(value, str) and value.startswith(_OLD):
         return _NEW + value.removeprefix(_OLD)
     return _plain(value, left) if word in _SINGLE else value
-
-
-def _kinds(schema: Mapping[str, Any]) -> list[Any]:
-    kind = schema.get("type")
-    return kind if isinstance(kind, list) else [kind]
 
 
 def _typed_by_choices(schema: dict[str, Any]) -> dict[str, Any]:
