@@ -155,7 +155,9 @@ class OfferedServers:
             if offered is None or offered.mcp_config is None:
                 hint = did_you_mean(client.name, self._servers, "they have")
                 raise NotOffered(f"no MCP server is named {client.name!r} on this worker ({SETTING}); {hint}")
-            made = replace(_narrowed(offered, client, offered.mcp_config), box=self._box(offered))
+            shown = tuple(map(Path, offered.sandbox_reads))
+            box = Box("all", offered.sandbox_network, hidden=self._hidden, shown=shown) if offered.sandbox else None
+            made = replace(_narrowed(offered, client, offered.mcp_config), box=box)
         else:
             if offered is not None:
                 raise NotOffered(
@@ -182,10 +184,6 @@ class OfferedServers:
         # must not be code of one outside.
         digest = hashlib.sha256(made.name.encode()).hexdigest()
         return replace(made, folder=f"{self._folder}/boxed/{digest[:16]}" if made.box else self._folder)
-
-    def _box(self, offered: OfferedServer) -> Box | None:
-        shown = tuple(map(Path, offered.sandbox_reads))
-        return Box("all", offered.sandbox_network, hidden=self._hidden, shown=shown) if offered.sandbox else None
 
     def _check(self, name: str, config: MCPConfig) -> None:
         if isinstance(config, HttpMCPConfig):
@@ -224,7 +222,17 @@ def open_servers(
     BadMCPSetting."""
     read = _read(servers)
     entries = [part.strip() for part in ([allowed] if isinstance(allowed, str) else allowed) if part.strip()]
-    commands = [_words(entry) for entry in entries if entry.startswith(_COMMAND)]
+    commands: list[tuple[str, ...]] = []
+    for entry in entries:
+        if not entry.startswith(_COMMAND):
+            continue
+        try:
+            words = tuple(shlex.split(entry.removeprefix(_COMMAND)))
+        except ValueError as error:
+            raise BadMCPSetting(f"{LIST}: a command can't be read: {error}") from None
+        if not words:
+            raise BadMCPSetting(f"{LIST}: {_COMMAND} is followed by a program and its arguments")
+        commands.append(words)
     try:
         places = [place for entry in entries if not entry.startswith(_COMMAND) for place in read_key_places(entry)]
     except BadKeyPlaces:
@@ -257,16 +265,6 @@ def _read(servers: Mapping[str, Any] | str) -> dict[str, OfferedServer]:
         if server.sampling is not None:
             raise BadMCPSetting(f"{SETTING}: mcp.{name}: sampling is the agents' to allow: it spends their budgets")
     return read
-
-
-def _words(entry: str) -> tuple[str, ...]:
-    try:
-        words = tuple(shlex.split(entry.removeprefix(_COMMAND)))
-    except ValueError as error:
-        raise BadMCPSetting(f"{LIST}: a command can't be read: {error}") from None
-    if not words:
-        raise BadMCPSetting(f"{LIST}: {_COMMAND} is followed by a program and its arguments")
-    return words
 
 
 def _secrets_of(config: MCPConfig) -> tuple[str, ...]:

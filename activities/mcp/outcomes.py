@@ -78,25 +78,22 @@ class Outcomes:
         self.had_session = MCP_SESSION_ID in request.headers
         self.is_put_off, self.unanswered = False, ""
         if self.refused:
-            self._judge_refusal(response, request)
+            is_away = self.refused == HTTPStatus.SERVICE_UNAVAILABLE
+            is_later = not self._acts or "retry-after" in response.headers
+            self.is_put_off = self.refused == HTTPStatus.TOO_MANY_REQUESTS or (is_away and is_later)
+            if is_away and not is_later:
+                # Alone it is also said of what took too long, and by proxies whose server ended under a call.
+                self.unanswered = f"HTTP {self.refused}"
+            if response.has_redirect_location:
+                # What stands behind the path may be a key.
+                led = _led_to(response, request).copy_with(userinfo=b"", query=None, fragment=None)
+                self.unanswered = f"HTTP {self.refused}, which leads to {str(led)[:300]}"
         elif is_call and not by_stream:
             self.unanswered = await _in_its_place(response, request)
         if self.refused == HTTPStatus.BAD_REQUEST and self.had_session:
             self.is_forgotten = _UNKNOWN_SESSION in await response.aread()
         if self.refused or self.unanswered:
             self.fail()  # of an answer to another request the package says nothing to anybody
-
-    def _judge_refusal(self, response: httpx2.Response, request: httpx2.Request) -> None:
-        is_away = self.refused == HTTPStatus.SERVICE_UNAVAILABLE
-        is_later = not self._acts or "retry-after" in response.headers
-        self.is_put_off = self.refused == HTTPStatus.TOO_MANY_REQUESTS or (is_away and is_later)
-        if is_away and not is_later:
-            # Alone it is also said of what took too long, and by proxies whose server ended under a call.
-            self.unanswered = f"HTTP {self.refused}"
-        if response.has_redirect_location:
-            # What stands behind the path may be a key.
-            led = _led_to(response, request).copy_with(userinfo=b"", query=None, fragment=None)
-            self.unanswered = f"HTTP {self.refused}, which leads to {str(led)[:300]}"
 
     def resume(self) -> None:
         """A stream is asked for. Raises ReadError where that has been in vain too often."""

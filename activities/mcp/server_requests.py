@@ -51,7 +51,11 @@ class Samples:
         """Raises NotAsked."""
         if self._model is None:
             raise NotAsked("its agent does not let it have a model asked (sampling)")
-        messages = self._messages(params)
+        if params.tools or params.max_tokens < 1 or not 0 < len(params.messages) <= MOST_MESSAGES:
+            raise NotAsked(
+                f"it asks with tools of its own, for no token, or with none of 1 to {MOST_MESSAGES} messages"
+            )
+        messages = tuple(self._message(message) for message in params.messages)
         system = self._masker.masked(params.system_prompt or "")
         progress(f"[the MCP server {harmless(self._server)!r} has {self._model.name} asked]\n")
         reply = await self._model.answer(system, messages, params.max_tokens)
@@ -75,13 +79,6 @@ class Samples:
             return await self.answer(params)
         except NotAsked as error:
             return types.ErrorData(code=REFUSED, message=str(error))
-
-    def _messages(self, params: types.CreateMessageRequestParams) -> tuple[Msg, ...]:
-        if params.tools or params.max_tokens < 1 or not 0 < len(params.messages) <= MOST_MESSAGES:
-            raise NotAsked(
-                f"it asks with tools of its own, for no token, or with none of 1 to {MOST_MESSAGES} messages"
-            )
-        return tuple(self._message(message) for message in params.messages)
 
     def _message(self, message: types.SamplingMessage) -> Msg:
         texts = [block.text for block in message.content_as_list if isinstance(block, types.TextContent)]

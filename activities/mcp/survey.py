@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from longhaul.activities.attempt.secrets import WorkerSecrets
-from longhaul.activities.mcp.allowed_servers import NotOffered, Server, open_servers
+from longhaul.activities.mcp.allowed_servers import NotOffered, open_servers
 from longhaul.activities.mcp.servers import McpServers, log
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.agent.values.spec.mcp import HttpMCPConfig, MCPClient
@@ -66,11 +66,13 @@ class Survey:
         except NotOffered as error:
             return Surveyed(client.name, None, (str(error),))
         toolbox, told = await self._servers.newest(server)
+        config = server.config
+        address = config.url if isinstance(config, HttpMCPConfig) else shlex.join((config.command, *config.args))
         return Surveyed(
             client.name,
             toolbox,
             told,
-            _address(server),
+            address,
             server.is_stateful,
             server.trusted,
             self._servers.notes(server),
@@ -97,8 +99,3 @@ async def surveying(
     finally:
         log.setLevel(level)
         await survey.close()
-
-
-def _address(server: Server) -> str:
-    config = server.config
-    return config.url if isinstance(config, HttpMCPConfig) else shlex.join((config.command, *config.args))

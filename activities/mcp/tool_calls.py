@@ -166,7 +166,14 @@ class ServedTool(Tool):
                 ) from error
             finally:
                 connection.meanwhile.samples = None
-            output = output_of(result, self._noted(connection, samples))
+            # For the metadata of the result.
+            changed, connection.offers_others = connection.offers_others, False
+            noted = {
+                **({SAMPLED: samples.told} if samples.told else {}),
+                **({CONNECTION: connection.id} if self._server.is_stateful else {}),
+                **({TOOLS_CHANGED: True} if changed else {}),
+            }
+            output = output_of(result, noted)
             self._raise_asked(connection, call)
             unanswered = [
                 UNASKED.format(self._server.name, one.message[:500]) for one in connection.meanwhile.take().values()
@@ -175,16 +182,12 @@ class ServedTool(Tool):
             *([BEGAN_ANEW.format(self._server.name)] if is_anew else []),
             *map(visible, map(call.masker.masked, unanswered)),
         ]
-        return _behind("\n".join(notes), output) if notes else output
-
-    def _noted(self, connection: McpConnection, samples: Samples) -> dict[str, Any]:
-        """For the metadata of the result."""
-        changed, connection.offers_others = connection.offers_others, False
-        return {
-            **({SAMPLED: samples.told} if samples.told else {}),
-            **({CONNECTION: connection.id} if self._server.is_stateful else {}),
-            **({TOOLS_CHANGED: True} if changed else {}),
-        }
+        if not notes:
+            return output
+        note = "\n".join(notes)
+        shown = output.output
+        blocks = f"{note}\n{shown}" if isinstance(shown, str) else (TextBlock(text=note), *shown)
+        return ToolOutput(blocks, output.failed, output.metadata)
 
     async def _answer(self, connection: McpConnection, call: ToolCall, samples: Samples) -> types.CallToolResult:
         """Raises NeedsInput where it is for a person to go on."""
@@ -241,9 +244,3 @@ def _teller() -> ProgressFnT:
         here.run(show, f"{message} ({share})\n" if message else f"{share}\n")
 
     return told
-
-
-def _behind(note: str, output: ToolOutput) -> ToolOutput:
-    shown = output.output
-    blocks = f"{note}\n{shown}" if isinstance(shown, str) else (TextBlock(text=note), *shown)
-    return ToolOutput(blocks, output.failed, output.metadata)

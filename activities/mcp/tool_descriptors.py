@@ -79,7 +79,21 @@ def described(server: Server, listed: Iterable[types.Tool], mask: Mask) -> Itera
         )
         for note in notes:
             log.info("MCP server %s: the tool %r: %s", server.name, visible(remote[:200]), note)
-        about = Described(name, remote, _description(name, tool, mask), schema, *_judged(server, tool), notes)
+        said = visible(mask(tool.description or tool.title or ""))
+        cut = said if len(said) <= DESCRIPTION_CHARS else f"{said[:DESCRIPTION_CHARS]}…"
+        if name.endswith(f"__{tool.name}"):
+            description = cut
+        else:
+            description = f"{cut}\n(The server's own name of this tool is {visible(mask(tool.name[:200]))!r}.)".lstrip()
+        # What happens when a call runs twice, whether it changes nothing, and whether it destroys.
+        hints = tool.annotations if server.trusted else None
+        reads = hints is not None and hints.read_only_hint is True
+        again = hints is not None and hints.idempotent_hint is True
+        of_hints = Effect.READ if reads else Effect.IDEMPOTENT if again else Effect.ONCE
+        effect = dict(server.effects).get(tool.name, of_hints)
+        destroys = hints is not None and hints.destructive_hint is True and not reads
+        judged = effect, reads and effect is Effect.READ, destroys
+        about = Described(name, remote, description, schema, *judged, notes)
         room -= len(about.description) + len(json.dumps(about.input_schema))
         if room < 0:
             log.warning("MCP server %s: %r and later tools are left out: it says too much", server.name, visible(name))
@@ -153,25 +167,6 @@ def names_for(server: str, remote: Iterable[str]) -> dict[str, str]:
             continue
         given[name] = made
     return given
-
-
-def _description(name: str, tool: types.Tool, mask: Mask) -> str:
-    said = visible(mask(tool.description or tool.title or ""))
-    cut = said if len(said) <= DESCRIPTION_CHARS else f"{said[:DESCRIPTION_CHARS]}…"
-    if name.endswith(f"__{tool.name}"):
-        return cut
-    return f"{cut}\n(The server's own name of this tool is {visible(mask(tool.name[:200]))!r}.)".lstrip()
-
-
-def _judged(server: Server, tool: types.Tool) -> tuple[Effect, bool, bool]:
-    """What happens when a call runs twice, whether it changes nothing, and whether it destroys."""
-    hints = tool.annotations if server.trusted else None
-    reads = hints is not None and hints.read_only_hint is True
-    again = hints is not None and hints.idempotent_hint is True
-    of_hints = Effect.READ if reads else Effect.IDEMPOTENT if again else Effect.ONCE
-    effect = dict(server.effects).get(tool.name, of_hints)
-    destroys = hints is not None and hints.destructive_hint is True and not reads
-    return effect, reads and effect is Effect.READ, destroys
 
 
 def _schema(tool: types.Tool, mask: Mask) -> tuple[dict[str, Any], str]:

@@ -291,7 +291,12 @@ class _Bounded(httpx2.AsyncHTTPTransport):
             raise
         if isinstance(response.stream, httpx2.AsyncByteStream):
             response.stream = _Counted(response, response.stream, status)
-        self._take_query_out(response, request)
+        # A server that leads to its address with a slash mostly repeats the query, which the next request is given
+        # anyway.
+        if self._query and response.has_redirect_location:
+            led = request.url.join(response.headers["location"])
+            if parse_qsl(led.query, keep_blank_values=True) == parse_qsl(self._query, keep_blank_values=True):
+                response.headers["location"] = str(led.copy_with(query=None))
         if is_followed(response, request):
             return response
         if begins:
@@ -308,15 +313,6 @@ class _Bounded(httpx2.AsyncHTTPTransport):
         sent = httpx2.Request(request.method, url, headers=request.headers, extensions=request.extensions)
         sent.stream = request.stream
         return sent
-
-    def _take_query_out(self, response: httpx2.Response, request: httpx2.Request) -> None:
-        """A server that leads to its address with a slash mostly repeats the query, which the next request is given
-        anyway."""
-        if not self._query or not response.has_redirect_location:
-            return
-        led = request.url.join(response.headers["location"])
-        if parse_qsl(led.query, keep_blank_values=True) == parse_qsl(self._query, keep_blank_values=True):
-            response.headers["location"] = str(led.copy_with(query=None))
 
 
 class _Counted(httpx2.AsyncByteStream):
