@@ -70,7 +70,15 @@ def _parsed(raw_input: str) -> object:
     try:
         return json.loads(raw_input, object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        raise ArgumentsError(_json_sentence(raw_input, error)) from None
+        if error.pos >= len(raw_input.rstrip()) or error.msg.startswith("Unterminated string"):
+            complaint = (
+                f"the arguments are not valid JSON: they break off after {len(raw_input)} characters ({error.msg}). "
+                "If they were too long for one reply, do the work in smaller calls"
+            )
+        else:
+            near = raw_input[max(0, error.pos - 30) : error.pos + 30]
+            complaint = f"the arguments are not valid JSON: {error.msg} at character {error.pos}, near {near!r}"
+        raise ArgumentsError(complaint) from None
     except RecursionError:
         raise ArgumentsError("the arguments are nested too deeply; give a flatter JSON object") from None
     except ValueError:
@@ -88,16 +96,6 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ArgumentsError(f"the arguments contain {name}, which is not JSON; give a number or null")
-
-
-def _json_sentence(raw: str, error: json.JSONDecodeError) -> str:
-    if error.pos >= len(raw.rstrip()) or error.msg.startswith("Unterminated string"):
-        return (
-            f"the arguments are not valid JSON: they break off after {len(raw)} characters ({error.msg}). "
-            "If they were too long for one reply, do the work in smaller calls"
-        )
-    near = raw[max(0, error.pos - 30) : error.pos + 30]
-    return f"the arguments are not valid JSON: {error.msg} at character {error.pos}, near {near!r}"
 
 
 def sentence(error: ValidationError) -> str:
@@ -148,10 +146,7 @@ def _kind(value: object) -> str:
 
 
 def _short(value: object) -> str:
-    return _cut(json.dumps(value, ensure_ascii=False))
-
-
-def _cut(text: str) -> str:
+    text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _SHOWN_CAP else f"{text[:_SHOWN_CAP]}… ({len(text)} characters)"
 
 

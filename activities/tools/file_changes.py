@@ -49,7 +49,18 @@ def change_notice(path: Path, before: FileSnapshot, after: bytes) -> str:
     new = _text(after)
     if old is None or new is None:
         return "\n".join([*head, f"{before.size_bytes} bytes are replaced by {len(after)} bytes; not shown as text"])
-    return _fitted([*head, *_shown(_unified(_lines(old), _lines(new)))])
+    # All lines if they fit, else the first and the last ones around a line that counts the others.
+    lines = [*head, *_shown(_unified(_lines(old), _lines(new)))]
+    whole = "\n".join(lines)
+    if len(whole) <= NOTICE_CAP:
+        return whole
+    room = NOTICE_CAP - 80
+    first = _fitting(lines, room * 2 // 3)
+    last = _fitting(lines[:first:-1], room // 3)
+    left_out = len(lines) - first - last
+    return "\n".join(
+        [*lines[:first], f"… {left_out} lines of this change are not shown here …", *lines[len(lines) - last :]]
+    )
 
 
 def visible_line(text: str) -> str:
@@ -106,20 +117,6 @@ def _shown(lines: Iterator[str]) -> Iterator[str]:
         yield body if len(body) <= LINE_CAP else f"{body[:LINE_CAP]}{CUT}{len(body) - LINE_CAP}{CUT_END}"
         if not line.endswith("\n"):
             yield "\\ No newline at end of file"
-
-
-def _fitted(lines: list[str]) -> str:
-    """All lines if they fit, else the first and the last ones around a line that counts the others."""
-    whole = "\n".join(lines)
-    if len(whole) <= NOTICE_CAP:
-        return whole
-    room = NOTICE_CAP - 80
-    first = _fitting(lines, room * 2 // 3)
-    last = _fitting(lines[:first:-1], room // 3)
-    left_out = len(lines) - first - last
-    return "\n".join(
-        [*lines[:first], f"… {left_out} lines of this change are not shown here …", *lines[len(lines) - last :]]
-    )
 
 
 def _fitting(lines: list[str], room: int) -> int:
@@ -191,7 +188,11 @@ class FileChange(Tool):
         except Changed:
             raise self._needs_decision(call, f"{str(path)!r} was changed while the call was at it") from None
         diff = change_notice(path, before, plan.data)
-        return ToolOutput(plan.done + _link_remark(path, before), metadata={"diff": diff})
+        if before.names < 2:
+            remark = ""
+        else:
+            remark = f"\n{path.name!r} had {before.names} names (hard links); the others keep the old content"
+        return ToolOutput(plan.done + remark, metadata={"diff": diff})
 
     def _planned(self, arguments: dict[str, Any], path: Path, before: FileSnapshot) -> Plan:
         """As `plan`, which says for a file that is not there what looks like it."""
@@ -214,12 +215,6 @@ def encoded(text: str, name: str) -> bytes:
         raise ToolError(
             f"{name}: the character at position {error.start} is half of a surrogate pair and can't be written as UTF-8"
         ) from None
-
-
-def _link_remark(path: Path, before: FileSnapshot) -> str:
-    if before.names < 2:
-        return ""
-    return f"\n{path.name!r} had {before.names} names (hard links); the others keep the old content"
 
 
 EDIT_DESCRIPTION = """\
@@ -263,7 +258,13 @@ class Edit(FileChange):
             return Plan(data, f"Created {name!r} ({len(data)} bytes)")
         if not old:
             raise ToolError(f"old_string is empty, but {name!r} exists; give the text to replace, or use Write")
-        text, count = replaced(_text_of(name, before), old, new, every=arguments.get("replace_all", False))
+        if before.data is None:
+            raise ToolError(f"{name!r} has {before.size_bytes} bytes; Edit takes at most {LOADED_CAP_BYTES}: use Bash")
+        try:
+            whole = before.data.decode()
+        except UnicodeDecodeError as error:
+            raise ToolError(f"{name!r} is not UTF-8 text (byte {error.start} is not), so it can't be edited") from None
+        text, count = replaced(whole, old, new, every=arguments.get("replace_all", False))
         return Plan(text.encode(), f"Replaced {count} occurrence{'s' if count > 1 else ''} in {name!r}")
 
 
@@ -305,15 +306,6 @@ def _ending_at(text: str, match: re.Match[str]) -> str:
     if newline < 0:
         newline = text.rfind("\n", 0, match.start())
     return "\r\n" if newline > 0 and text[newline - 1] == "\r" else "\n"
-
-
-def _text_of(name: str, before: FileSnapshot) -> str:
-    if before.data is None:
-        raise ToolError(f"{name!r} has {before.size_bytes} bytes; Edit takes at most {LOADED_CAP_BYTES}: use Bash")
-    try:
-        return before.data.decode()
-    except UnicodeDecodeError as error:
-        raise ToolError(f"{name!r} is not UTF-8 text (byte {error.start} is not), so it can't be edited") from None
 
 
 def _hint(text: str, old: str) -> str:

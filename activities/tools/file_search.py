@@ -191,7 +191,14 @@ class Grep(Tool):
 def _asked(call: ToolCall) -> tuple[Path, list[str], bool]:
     """Where it searches from, what the program is told, and whether it goes through a folder. Looks at files, which may
     take for ever."""
-    target = _target(call)
+    raw = call.arguments.get("path") or "."
+    target = resolve(raw, call.place)
+    if not is_as_decided(call.facts, raw, target, call.place):
+        raise NeedsDecision(_grep_facts(call.arguments, call.place), f"the search would now go through {str(target)!r}")
+    if in_kernel_room(target) or (target.exists() and not target.is_dir() and not target.is_file()):
+        raise ToolError(f"{str(target)!r} is neither a folder nor a regular file; it was not searched")
+    if not target.exists():
+        raise ToolError(f"{str(target)!r} does not exist")
     cwd = call.place.cwd if call.place.cwd.is_dir() else call.place.root
     # A .gitignore above the worker's data directory speaks of a project's files, not of what was offloaded.
     all_files = ("--no-ignore",) if is_offloaded(target, call.place) else ()
@@ -237,18 +244,6 @@ def _grep_facts(arguments: dict[str, Any], place: Place) -> CallFacts:
     except ToolError as error:
         return CallFacts(cwd=str(place.cwd), arguments_error=str(error))
     return CallFacts(cwd=str(place.cwd), read_only=True, paths=(fact,))
-
-
-def _target(call: ToolCall) -> Path:
-    raw = call.arguments.get("path") or "."
-    target = resolve(raw, call.place)
-    if not is_as_decided(call.facts, raw, target, call.place):
-        raise NeedsDecision(_grep_facts(call.arguments, call.place), f"the search would now go through {str(target)!r}")
-    if in_kernel_room(target) or (target.exists() and not target.is_dir() and not target.is_file()):
-        raise ToolError(f"{str(target)!r} is neither a folder nor a regular file; it was not searched")
-    if not target.exists():
-        raise ToolError(f"{str(target)!r} does not exist")
-    return target
 
 
 def with_names_in_brackets(glob: str, folder: Path) -> list[str]:

@@ -80,8 +80,16 @@ def replace(path: Path, data: bytes, expected: str) -> None:
     a new file with the old name: other names of the old one (hard links) keep the old bytes.
     """
     with _spoken(path), _folder_of(path, create=True) as folder:
-        old = _stat_or_none(path, folder)
-        _refuse_protected(path, folder, old)
+        try:
+            old = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            old = None
+        # Renaming needs no right to the file itself, so a read-only file would be replaced without this.
+        if old is not None:
+            _refuse_irregular(path, old)
+            if not old.st_mode & 0o222:
+                raise ToolError(f"{str(path)!r} is read-only (mode {old.st_mode & 0o777:o}); it was not changed")
+            os.close(os.open(path.name, os.O_WRONLY | _FILE, dir_fd=folder))
         draft = f".{secrets.token_hex(8)}.tmp"
         try:
             _write_draft(draft, folder, data, old)
@@ -137,26 +145,9 @@ def _write_draft(draft: str, folder: int, data: bytes, old: os.stat_result | Non
         os.fsync(file.fileno())
 
 
-def _stat_or_none(path: Path, folder: int) -> os.stat_result | None:
-    try:
-        return os.stat(path.name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-
-
 def _refuse_changed(path: Path, expected: str) -> None:
     if snapshot(path).digest != expected:
         raise Changed(str(path))
-
-
-def _refuse_protected(path: Path, folder: int, old: os.stat_result | None) -> None:
-    """Renaming needs no right to the file itself, so a read-only file would be replaced without this."""
-    if old is None:
-        return
-    _refuse_irregular(path, old)
-    if not old.st_mode & 0o222:
-        raise ToolError(f"{str(path)!r} is read-only (mode {old.st_mode & 0o777:o}); it was not changed")
-    os.close(os.open(path.name, os.O_WRONLY | _FILE, dir_fd=folder))
 
 
 def _refuse_irregular(path: Path, status: os.stat_result) -> None:

@@ -64,10 +64,24 @@ class Pieces:
         text = isinstance(piece, str | ToolOutput)
         blocks = made.output if isinstance(made.output, tuple) else (TextBlock(text=made.output + "\n" * (not text)),)
         for block in blocks:
-            self._keep(block)
+            if isinstance(block, TextBlock):
+                progress(block.text)
+            size = len(block.text) if isinstance(block, TextBlock) else len(block.model_dump_json())
+            if size > self._room:
+                self._left_out += 1
+            else:
+                self._room -= size
+                self._blocks.append(block)
 
     def output(self) -> ToolOutput:
-        blocks = _joined(self._blocks)
+        # With one block for neighbouring texts: a tool may yield each letter.
+        made: list[TextBlock | DataBlock] = []
+        for is_text, run in groupby(self._blocks, lambda block: isinstance(block, TextBlock)):
+            if is_text:
+                made.append(TextBlock(text="".join(block.text for block in run if isinstance(block, TextBlock))))
+            else:
+                made += run
+        blocks = tuple(made)
         if self._left_out:
             blocks += (TextBlock(text=f"\n[… {self._left_out} more pieces are left out …]"),)
         texts = [block.text for block in blocks if isinstance(block, TextBlock)]
@@ -78,27 +92,6 @@ class Pieces:
         """An error's sentence, with the text that had come before it."""
         so_far = "".join(block.text for block in self._blocks if isinstance(block, TextBlock))
         return f"{so_far.rstrip()}\n\nThen it failed: {sentence}" if so_far.strip() else sentence
-
-    def _keep(self, block: TextBlock | DataBlock) -> None:
-        if isinstance(block, TextBlock):
-            progress(block.text)
-        size = len(block.text) if isinstance(block, TextBlock) else len(block.model_dump_json())
-        if size > self._room:
-            self._left_out += 1
-        else:
-            self._room -= size
-            self._blocks.append(block)
-
-
-def _joined(blocks: list[TextBlock | DataBlock]) -> tuple[TextBlock | DataBlock, ...]:
-    """With one block for neighbouring texts: a tool may yield each letter."""
-    made: list[TextBlock | DataBlock] = []
-    for is_text, run in groupby(blocks, lambda block: isinstance(block, TextBlock)):
-        if is_text:
-            made.append(TextBlock(text="".join(block.text for block in run if isinstance(block, TextBlock))))
-        else:
-            made += run
-    return tuple(made)
 
 
 def _as_json(result: object) -> str:
@@ -138,9 +131,20 @@ class FunctionTool(Tool):
         self.__module__ = function.__module__
         self._adapter = _adapter(function)
         self.name = name or function.__name__
-        said = _said(function)
+        try:
+            said = docstring_parser.parse(inspect.getdoc(function) or "")
+        except docstring_parser.ParseError:
+            said = Docstring()
         self.description = description or _what_it_does(function, said)
-        self.input_schema = _described(self._adapter.json_schema(), said)
+        # The schema with what the docstring says of parameters, in Google's, NumPy's or Sphinx' style, where the
+        # signature itself says nothing of them.
+        schema = self._adapter.json_schema()
+        about = {one.arg_name.lstrip("*"): one.description for one in said.params if one.description}
+        described = {
+            name: {"description": about[name], **field} if name in about else field
+            for name, field in schema.get("properties", {}).items()
+        }
+        self.input_schema = {**schema, "properties": described} if "properties" in schema else schema
         self.effect = Effect(effect)
         self.concurrency_safe = concurrency_safe
         self.read_only = read_only
@@ -168,7 +172,14 @@ class FunctionTool(Tool):
         except ToolError as error:
             raise ToolError(pieces.before(str(error))) from error
         except Exception as error:  # A tool's author may raise anything; one failed call must not end the reply.
-            raise ToolError(pieces.before(_sentence(error))) from error
+            if isinstance(error, ValidationError):
+                details = error.errors(include_url=False, include_context=False)
+                sentence = "; ".join(
+                    f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in details[:10]
+                )
+            else:
+                sentence = words_of(error)
+            raise ToolError(pieces.before(sentence)) from error
         return pieces.output() if result is pieces else tool_output(result)
 
     @property
@@ -294,34 +305,9 @@ def _adapter(function: Function) -> TypeAdapter[Any]:
     return adapter
 
 
-def _said(function: Function) -> Docstring:
-    try:
-        return docstring_parser.parse(inspect.getdoc(function) or "")
-    except docstring_parser.ParseError:
-        return Docstring()
-
-
 def _what_it_does(function: Function, said: Docstring) -> str:
     """The docstring's first paragraph, without what it says of parameters."""
     if not said.meta:
         return (inspect.getdoc(function) or "").split("\n\n")[0].strip()
     goes_on = (said.long_description or "").split("\n\n")[0] if not said.blank_after_short_description else ""
     return "\n".join(filter(None, (said.short_description, goes_on))).strip()
-
-
-def _described(schema: dict[str, Any], said: Docstring) -> dict[str, Any]:
-    """The schema with what the docstring says of parameters, in Google's, NumPy's or Sphinx' style, where the signature
-    itself says nothing of them."""
-    about = {one.arg_name.lstrip("*"): one.description for one in said.params if one.description}
-    described = {
-        name: {"description": about[name], **field} if name in about else field
-        for name, field in schema.get("properties", {}).items()
-    }
-    return {**schema, "properties": described} if "properties" in schema else schema
-
-
-def _sentence(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        details = error.errors(include_url=False, include_context=False)
-        return "; ".join(f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in details[:10])
-    return words_of(error)

@@ -53,19 +53,15 @@ def lookalike(path: Path) -> str:
     while not os.path.lexists(missing.parent):
         missing = missing.parent  # ends at the root, which is its own parent
     wanted = _plain(missing.name)[0]
-    names = _names(missing.parent)
+    try:
+        with os.scandir(missing.parent) as entries:
+            names = [entry.name for entry, _ in zip(entries, range(MOST_NAMES), strict=False)]
+    except OSError:
+        names = []
     found = next((name for name in names if name != missing.name and _plain(name)[0] == wanted), None)
     if found is None:
         return ""
     return f"; did you mean {str(missing.parent / found)!r}? Its name is {found!a}, and not {missing.name!a}"
-
-
-def _names(folder: Path) -> list[str]:
-    try:
-        with os.scandir(folder) as entries:
-            return [entry.name for entry, _ in zip(entries, range(MOST_NAMES), strict=False)]
-    except OSError:
-        return []
 
 
 def _plain(text: str) -> tuple[str, list[int]]:

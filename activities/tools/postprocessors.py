@@ -44,7 +44,10 @@ class Postprocessor:
         except BaseException as error:  # somebody else's code, and the call has run: its result is told
             log.warning("the postprocessor %s failed behind %s", self.name, tool, exc_info=True)
             note = f"[The function {self.name!r} behind this tool failed: {words_of(error, 300)}]"
-            return replace(output, output=_with_note(output.output, note))
+            shown = (
+                f"{output.output}\n{note}" if isinstance(output.output, str) else (*output.output, TextBlock(text=note))
+            )
+            return replace(output, output=shown)
 
     async def _made(self, tool: str, output: ToolOutput) -> object:
         function = self._function
@@ -99,7 +102,3 @@ def _taken(made: object, output: ToolOutput) -> ToolOutput:
             return replace(output, output=made)
         case _:
             raise TypeError(f"it returned a {type(made).__name__}; return a ToolOutput, a text or None")
-
-
-def _with_note(output: Any, note: str) -> Any:
-    return f"{output}\n{note}" if isinstance(output, str) else (*output, TextBlock(text=note))

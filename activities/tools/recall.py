@@ -20,7 +20,6 @@ from longhaul.activities.tools.read import IMAGE_CAP_BYTES, image_shown
 from longhaul.agent.entries import Segment
 from longhaul.agent.values.conversation.messages import (
     ContentBlock,
-    DataBlock,
     Msg,
     ThinkingBlock,
     ToolCallBlock,
@@ -151,19 +150,15 @@ def _body(message: Msg) -> str:
 def _block(block: ContentBlock) -> str:
     if isinstance(block, ToolCallBlock):
         return f"[call {block.id} of {block.name}]\n{block.input}"
-    return _heading(block) + "\n".join(part if isinstance(part, str) else _named(part) for part in parts_of(block))
-
-
-def _heading(block: ContentBlock) -> str:
     if isinstance(block, ThinkingBlock):
-        return "[thinking]\n"
-    if isinstance(block, ToolResultBlock):
-        return f"[result of call {block.id} of {block.name}: {block.state.value}]\n"
-    return ""
-
-
-def _named(block: DataBlock) -> str:
-    return f"[attachment {block.name or 'without a name'}]"
+        heading = "[thinking]\n"
+    elif isinstance(block, ToolResultBlock):
+        heading = f"[result of call {block.id} of {block.name}: {block.state.value}]\n"
+    else:
+        heading = ""
+    return heading + "\n".join(
+        part if isinstance(part, str) else f"[attachment {part.name or 'without a name'}]" for part in parts_of(block)
+    )
 
 
 class Recall(Tool):
@@ -202,7 +197,16 @@ class Recall(Tool):
     async def run(self, call: ToolCall) -> ToolOutput:
         """Raises ToolError when what is wanted can't be read now."""
         if output := call.arguments.get("output"):
-            return await self._whole(output, call.arguments)
+            try:
+                name, data = await self._of_session().read(output)
+            except NoBlob as error:
+                raise ToolError(str(error)) from error
+            except BlobsUnavailable as error:
+                raise ToolError(f"the output can't be read now: {error}") from error
+            if name:
+                return await asyncio.to_thread(_attachment, name, data)
+            text, offset = call.arguments.get("text", ""), call.arguments.get("offset", 0)
+            return ToolOutput(await asyncio.to_thread(part_of_output, data.decode(errors="replace"), text, offset))
         want = wanted(call.arguments)
         found = FoundMessages(want)
         try:
@@ -216,18 +220,6 @@ class Recall(Tool):
         except (BlobsUnavailable, RPCError, WorkflowQueryFailedError) as error:
             raise ToolError(f"the session's record can't be read now: {error}") from error
         return ToolOutput(await asyncio.to_thread(shown, found, want, total))
-
-    async def _whole(self, digits: str, arguments: dict[str, Any]) -> ToolOutput:
-        try:
-            name, data = await self._of_session().read(digits)
-        except NoBlob as error:
-            raise ToolError(str(error)) from error
-        except BlobsUnavailable as error:
-            raise ToolError(f"the output can't be read now: {error}") from error
-        if name:
-            return await asyncio.to_thread(_attachment, name, data)
-        text, offset = arguments.get("text", ""), arguments.get("offset", 0)
-        return ToolOutput(await asyncio.to_thread(part_of_output, data.decode(errors="replace"), text, offset))
 
 
 def _attachment(name: str, data: bytes) -> ToolOutput:

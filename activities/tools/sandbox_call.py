@@ -65,7 +65,9 @@ class FolderSizes:
         running = asyncio.create_task(runs)
         try:
             while not running.done():
-                await asyncio.wait([running], timeout=self._pause(root))
+                known = self._known.get(root)
+                pause = max(known.good_until - time.monotonic(), 0.0) + 0.01 if known is not None else PAUSE_SECONDS
+                await asyncio.wait([running], timeout=pause)
                 if not running.done():
                     await self._refuse_more(root, most_mb, "The call was ended, and may have done part of its work")
             return running.result()
@@ -99,10 +101,6 @@ class FolderSizes:
         while len(self._known) > REMEMBERED:
             del self._known[next(iter(self._known))]
         return size
-
-    def _pause(self, root: Path) -> float:
-        known = self._known.get(root)
-        return max(known.good_until - time.monotonic(), 0.0) + 0.01 if known is not None else PAUSE_SECONDS
 
 
 def size_of(root: Path, most: int) -> int:
@@ -290,7 +288,23 @@ class Boxes:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     async def _run(self, tool: Tool, call: ToolCall, seal: Seal, folder: Path) -> ToolOutput:
-        answer = await asyncio.to_thread(_prepared, folder, _ask(tool, call))
+        place = call.place
+        ask = BoxedAsk(
+            module=tool.boxed_from,
+            tool=tool.name,
+            call_id=call.id,
+            arguments=call.arguments,
+            facts=call.facts.model_dump(mode="json"),
+            attempt=call.attempt,
+            root=str(place.root),
+            cwd=str(place.cwd),
+            offloaded=tuple(map(str, place.offloaded)),
+            ruled=place.ruled,
+            closed=place.closed,
+            opened=tuple(map(str, place.opened)),
+            secrets=dict(call.secrets),
+        )
+        answer = await asyncio.to_thread(_prepared, folder, ask)
         try:
             said = ClippedBytes()
             boxed = await asyncio.to_thread(self._boxed, tool, call.place, seal, folder)
@@ -351,25 +365,6 @@ def _refuse_own_python(place: Place) -> None:
                 f"nothing ran: this workspace is a sandbox, and the worker's own Python lies in it ({ours!r}), where "
                 "tools may write; start the worker from an environment outside of the workspace"
             )
-
-
-def _ask(tool: Tool, call: ToolCall) -> BoxedAsk:
-    place = call.place
-    return BoxedAsk(
-        module=tool.boxed_from,
-        tool=tool.name,
-        call_id=call.id,
-        arguments=call.arguments,
-        facts=call.facts.model_dump(mode="json"),
-        attempt=call.attempt,
-        root=str(place.root),
-        cwd=str(place.cwd),
-        offloaded=tuple(map(str, place.offloaded)),
-        ruled=place.ruled,
-        closed=place.closed,
-        opened=tuple(map(str, place.opened)),
-        secrets=dict(call.secrets),
-    )
 
 
 def _prepared(folder: Path, ask: BoxedAsk) -> int:

@@ -29,7 +29,17 @@ def _answered(ask: BoxedAsk) -> BoxedAnswer:
         # Not before all is imported: a working directory is where Python may look for modules.
         os.chdir(_start_folder(Path(ask.root), Path(ask.cwd)))
         with given(ask.secrets):
-            done = asyncio.run(tool.run(_call(ask)))
+            place = Place(
+                root=Path(ask.root),
+                cwd=Path(ask.cwd),
+                offloaded=tuple(map(Path, ask.offloaded)),
+                ruled=ask.ruled,
+                closed=ask.closed,
+                opened=tuple(map(Path, ask.opened)),
+            )
+            facts = CallFacts.model_validate(ask.facts)
+            call = ToolCall(ask.call_id, ask.arguments, place, facts, attempt=ask.attempt, secrets=ask.secrets)
+            done = asyncio.run(tool.run(call))
         return BoxedAnswer(how="output", output=done.output, failed=done.failed, metadata=done.metadata)
     except NeedsDecision as changed:
         return BoxedAnswer(how="undecided", output=changed.reason)
@@ -52,16 +62,3 @@ def _found(ask: BoxedAsk) -> Tool:
             made: Tool = value()
             return made
     raise ToolError(f"there is no tool {ask.tool!r} in {ask.module!r}, as the sandbox sees it")
-
-
-def _call(ask: BoxedAsk) -> ToolCall:
-    place = Place(
-        root=Path(ask.root),
-        cwd=Path(ask.cwd),
-        offloaded=tuple(map(Path, ask.offloaded)),
-        ruled=ask.ruled,
-        closed=ask.closed,
-        opened=tuple(map(Path, ask.opened)),
-    )
-    facts = CallFacts.model_validate(ask.facts)
-    return ToolCall(ask.call_id, ask.arguments, place, facts, attempt=ask.attempt, secrets=ask.secrets)

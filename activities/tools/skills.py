@@ -169,7 +169,10 @@ def _read_skill(path: Path, with_text: Collection[str]) -> Skill | None:
         return None
     front, body = _split(text)
     name, description = _line(front.get("name"), NAME_CAP_CHARS), _line(front.get("description"), DESCRIPTION_CAP_CHARS)
-    triggers = _triggers(front.get("triggers"))
+    value = front.get("triggers")
+    listed = cast(list[object], value) if isinstance(value, list) else [value]
+    words = (_line(word, TRIGGER_CAP_CHARS) for word in listed[:TRIGGERS_CAP])
+    triggers = tuple(word for word in words if word.strip("* "))
     if not str(path).isprintable():
         log.warning("%a is not used: its path would not stay on its line in the prompt", str(path))
         return None
@@ -224,12 +227,6 @@ def _quoted_where_needed(line: str) -> str:
 def _line(value: object, cap_chars: int) -> str:
     """One line, whatever stands there: a description must not look like further instructions."""
     return " ".join(value[: cap_chars * 2].split())[:cap_chars] if isinstance(value, str) else ""
-
-
-def _triggers(value: object) -> tuple[str, ...]:
-    listed = cast(list[object], value) if isinstance(value, list) else [value]
-    words = (_line(word, TRIGGER_CAP_CHARS) for word in listed[:TRIGGERS_CAP])
-    return tuple(word for word in words if word.strip("* "))
 
 
 MOST_SKILLS_OF_A_LOADER = 200
