@@ -132,7 +132,8 @@ async def _conduct(
     backstop = loop.call_later(timeout_seconds + BACKSTOP_SECONDS, _kill, process)
     pumping = asyncio.ensure_future(_pump(out_end, output, leash))
     try:
-        report = await _read_all(report_end)
+        async with _reading(report_end) as reader:
+            report = await reader.read()
         await process.wait()
         await asyncio.wait((pumping,), timeout=DRAIN_SECONDS)
     finally:
@@ -164,11 +165,6 @@ async def _pump(descriptor: int, output: Sink, leash: _Leash) -> None:
                 leash.cut()
             if output.total_bytes > UNHURRIED_BYTES:
                 await asyncio.sleep(0.002)
-
-
-async def _read_all(descriptor: int) -> bytes:
-    async with _reading(descriptor) as reader:
-        return await reader.read()
 
 
 @contextlib.asynccontextmanager

@@ -363,22 +363,18 @@ def _of_programs(folder: Path) -> Iterator[Path]:
         return
     real = folder.resolve()
     yield from (folder, real)
-    yield from _manager_of(folder)
+    # Where a version manager keeps the programs that those on PATH only stand for.
+    for kept in (Path(*folder.parts[:end]) for end in range(2, len(folder.parts))):
+        if kept.name in _MANAGERS:
+            yield kept
+        elif kept.name == ".cargo" and (chosen := kept.with_name(".rustup")).is_dir():
+            yield chosen
     environment = real.parent / "pyvenv.cfg"
     if environment.is_file():
         yield real.parent
         yield from _of_programs(_home_of(environment))
     elif real.name in ("bin", "sbin"):
         yield from (beside for name in ("lib", "lib64", "libexec") if (beside := real.parent / name).is_dir())
-
-
-def _manager_of(folder: Path) -> Iterator[Path]:
-    """Where a version manager keeps the programs that those on PATH only stand for."""
-    for kept in (Path(*folder.parts[:end]) for end in range(2, len(folder.parts))):
-        if kept.name in _MANAGERS:
-            yield kept
-        elif kept.name == ".cargo" and (chosen := kept.with_name(".rustup")).is_dir():
-            yield chosen
 
 
 def _home_of(environment: Path) -> Path:

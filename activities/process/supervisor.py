@@ -55,22 +55,23 @@ class Supervisor:
         """Start the program, wait for the first reason to end, end everything, report."""
         os.set_inheritable(self._report_fd, False)
         prctl(PR_SET_CHILD_SUBREAPER, 1)
-        self._listen_to_signals()
-        self._pid = self._start()
-        os.close(self._note_end)
-        self._report(f"started {self._pid}\n".encode())
-        how = self._wait()
-        note = self._read_note()
-        killed = self._end_everything()
-        status = 0 if self._status is None else self._status
-        self._report(f"ended {how} {status} {killed}\n".encode() + note)
-
-    def _listen_to_signals(self) -> None:
         os.set_blocking(self._wake, False)
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(name, self._be_cut)
+        self._pid = self._start()
+        os.close(self._note_end)
+        self._report(f"started {self._pid}\n".encode())
+        how = self._wait()
+        os.set_blocking(self._note, False)
+        try:
+            note = os.read(self._note, NOTE_CAP_BYTES)
+        except BlockingIOError:
+            note = b""
+        killed = self._end_everything()
+        status = 0 if self._status is None else self._status
+        self._report(f"ended {how} {status} {killed}\n".encode() + note)
 
     def _be_cut(self, *_: object) -> None:
         self._cut = True
@@ -178,13 +179,6 @@ class Supervisor:
             if poll.poll(remaining * 1000 + 1):  # a child has died
                 os.read(self._woken, 4096)
         return True
-
-    def _read_note(self) -> bytes:
-        os.set_blocking(self._note, False)
-        try:
-            return os.read(self._note, NOTE_CAP_BYTES)
-        except BlockingIOError:
-            return b""
 
     def _report(self, line: bytes) -> None:
         try:

@@ -320,23 +320,26 @@ class Findings:
         """The commands of a line that is not understood, wherever they stand: never proven, good for deny rules."""
         for node, _ in shell_tree.every_node(tree):
             if node.type == "command":
-                self._list_command(node, depth)
+                parts = [child for child in node.children if not child.type.endswith("redirect")]
+                words = tuple(loosely(part.text) for part in parts if part.type != "variable_assignment")
+                if words:
+                    self.list_wrapped(words, depth)
             elif node.type == "file_redirect" and node.children:
                 target = loosely(node.children[-1].text)
                 operators = [child.type for child in node.children if ">" in child.type]
                 if operators and not leads_to_no_file(operators[0], target):
                     self.redirected(target, (self.cwd,))
 
-    def _list_command(self, node: Node, depth: int) -> None:
-        parts = [child for child in node.children if not child.type.endswith("redirect")]
-        words = tuple(loosely(part.text) for part in parts if part.type != "variable_assignment")
-        if words:
-            self.list_wrapped(words, depth)
-
     def list_wrapped(self, words: tuple[str, ...], depth: int = 0) -> None:
         """List a command that is not proven, and all that it runs."""
         self.add(words)
-        self._look_for_danger(words)
+        # Any word of an unproven command that leads to a dangerous file: what the command does with it is unknown.
+        if len(words) > MAX_LISTED:
+            self.warn(f"more than {MAX_LISTED} words are too many to look at")
+        for word in words[1:MAX_LISTED]:
+            raw = word.rpartition("=")[2] if word.startswith("-") or "=" in word else word
+            for candidate in {raw, raw.removeprefix("@")}:
+                self.warn(self._danger_at(candidate))
         if self.closed:
             self._hold_against_rules(words, self.at or (self.cwd,))
         unwrapped = unwrap(words)
@@ -368,15 +371,6 @@ class Findings:
             self.mentioned.update(dict.fromkeys(ruled_below(folder, self.root, self.closed, self._followed)))
         except (TooLarge, OSError, ValueError):
             self.touch(folder, "read", ("/",), searched=True)
-
-    def _look_for_danger(self, words: tuple[str, ...]) -> None:
-        """Any word of an unproven command that leads to a dangerous file: what the command does with it is unknown."""
-        if len(words) > MAX_LISTED:
-            self.warn(f"more than {MAX_LISTED} words are too many to look at")
-        for word in words[1:MAX_LISTED]:
-            raw = word.rpartition("=")[2] if word.startswith("-") or "=" in word else word
-            for candidate in {raw, raw.removeprefix("@")}:
-                self.warn(self._danger_at(candidate))
 
     def _danger_at(self, raw: str) -> str:
         try:

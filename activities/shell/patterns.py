@@ -60,7 +60,10 @@ def marked(words: Sequence[Word], texts: Sequence[str], folder: str) -> Marked:
             continue
         seen.append(f"{MARK}{place}")
         names[seen[-1]] = found or (text,)
-        folders += [_literal_folder(text), *(os.path.dirname(name) or "." for name in found)]  # noqa: PTH120
+        # The folder before the first wildcard.
+        start = re.split(r"[*?]", text, maxsplit=1)[0]
+        plain_folder = start.rpartition("/")[0] or ("/" if start.startswith("/") else ".")
+        folders += [plain_folder, *(os.path.dirname(name) or "." for name in found)]  # noqa: PTH120
     return Marked(tuple(seen), names, tuple(dict.fromkeys(folders)))
 
 
@@ -118,9 +121,3 @@ def _is_utf8(name: str) -> bool:
 @lru_cache(maxsize=256)
 def _expression(part: str) -> re.Pattern[str]:
     return re.compile(translate(part.replace("[", "[[]")))
-
-
-def _literal_folder(pattern: str) -> str:
-    """The folder before the first wildcard."""
-    start = re.split(r"[*?]", pattern, maxsplit=1)[0]
-    return start.rpartition("/")[0] or ("/" if start.startswith("/") else ".")

@@ -11,7 +11,7 @@ from longhaul.activities.repository import TooLarge, UnreadableIndex, moved_alon
 from longhaul.activities.shell.findings import Directories, Findings, Leans, PartEffect
 from longhaul.activities.shell.flags import Proof, find_operands
 from longhaul.activities.shell.git_repositories import is_plain_repository
-from longhaul.activities.shell.patterns import Marked, marked
+from longhaul.activities.shell.patterns import marked
 from longhaul.activities.shell.programs import asks_version, is_steered, prove_edit, prove_read_only
 from longhaul.activities.shell.searches import fed_by, reached
 from longhaul.activities.shell.words import Unreadable, Word, at_home, is_of_the_system
@@ -82,7 +82,15 @@ class Prover:
         proof = replace(proof, reads=(*seen.named(proof.reads), *seen.folders), writes=seen.named(proof.writes))
         if not self._reads(seen.words, proof, folder):
             return None
-        return effect, _leans(seen, proof)
+        if is_steered(seen.words):
+            leans = Leans.SETTINGS
+        elif seen.folders:
+            leans = Leans.NAMES
+        elif proof.reads or proof.writes or proof.here:
+            leans = Leans.PATHS
+        else:
+            leans = Leans.WORDS
+        return effect, leans
 
     def _reads(self, words: tuple[str, ...], proof: Proof, folder: str) -> bool:
         """Record all that the proven command reads; False when that can't be told, or git may run a program for it."""
@@ -93,19 +101,17 @@ class Prover:
             return False
         if proof.moves and not self._touch_moved(proof, folder):
             return False
-        return self._touch(proof, (start,)) and self._touch_reached(words, proof, (folder,))
+        at = (start,)
+        reads = (*proof.reads, *((".",) if proof.here else ()))
+        named = [self.findings.touch(path, "read", at) for path in reads]
+        named += [self.findings.touch(path, "write", at) for path in proof.writes]
+        return all(named) and self._touch_reached(words, proof, (folder,))
 
     def _in_foreign_repository(self, folder: str) -> bool:
         start = os.path.realpath(folder)
         if start not in self._foreign:
             self._foreign[start] = not is_plain_repository(start)
         return self._foreign[start]
-
-    def _touch(self, proof: Proof, at: Directories) -> bool:
-        reads = (*proof.reads, *((".",) if proof.here else ()))
-        named = [self.findings.touch(path, "read", at) for path in reads]
-        named += [self.findings.touch(path, "write", at) for path in proof.writes]
-        return all(named)
 
     def _touch_moved(self, proof: Proof, folder: str) -> bool:
         """Record what a moved folder would bring along to, or away from, a place where others run it."""
@@ -132,14 +138,6 @@ class Prover:
         """Record files with secrets and links. Of links that are not listed nobody could say where they lead."""
         touched = [self.findings.touch(path, "read", ("/",)) for path in paths[:MAX_SECRETS]]
         return all(touched) and not any(map(os.path.islink, paths[MAX_SECRETS:]))
-
-
-def _leans(seen: Marked, proof: Proof) -> Leans:
-    if is_steered(seen.words):
-        return Leans.SETTINGS
-    if seen.folders:
-        return Leans.NAMES
-    return Leans.PATHS if proof.reads or proof.writes or proof.here else Leans.WORDS
 
 
 def is_literal(word: Word) -> bool:

@@ -95,7 +95,14 @@ class Walk:
     def _without_program(self, node: Node, at: Directories, redirects: Sequence[Node]) -> None:
         self._redirect_all(redirects, at)
         if node.type == "test_command":
-            self._in_brackets(node, at)
+            # `[ -f x ]`, which is `test -f x`.
+            raws = [raw for group in groups(node) for raw in group]
+            read = [self._word(raw) for raw in raws[1:-1]]
+            words = [word for word in read if word is not None]
+            if raws[0] != "[" or raws[-1] != "]" or len(words) < len(read):
+                self.findings.doubt("a test in brackets")
+                return
+            self._simple([Word("test"), *words], at)
         else:
             self._assignment(node.text, ())
 
@@ -216,16 +223,6 @@ class Walk:
             return self._cd(words, at)
         self._simple(words, at)
         return at, at
-
-    def _in_brackets(self, node: Node, at: Directories) -> None:
-        """`[ -f x ]`, which is `test -f x`."""
-        raws = [raw for group in groups(node) for raw in group]
-        read = [self._word(raw) for raw in raws[1:-1]]
-        words = [word for word in read if word is not None]
-        if raws[0] != "[" or raws[-1] != "]" or len(words) < len(read):
-            self.findings.doubt("a test in brackets")
-            return
-        self._simple([Word("test"), *words], at)
 
     def _assignment(self, raw: str, texts: tuple[str, ...]) -> None:
         name, _, value = raw.partition("=")

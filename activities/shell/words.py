@@ -111,7 +111,11 @@ class _Splitter:
 def _piece(line: str, at: int) -> int:
     """How many characters the quoted or plain piece of a word at `at` takes."""
     if line[at] == "'":
-        return _closing(line, "'", at + 1) + 1 - at
+        start = at + 1
+        found = line.find("'", start)
+        if found < 0:
+            raise Unreadable("a quote that is not closed")
+        return found + 1 - at
     if line[at] == "\\":
         return 2
     if line[at] != '"':
@@ -122,13 +126,6 @@ def _piece(line: str, at: int) -> int:
     if end >= len(line):
         raise Unreadable("a quote that is not closed")
     return end + 1 - at
-
-
-def _closing(line: str, quote: str, start: int) -> int:
-    found = line.find(quote, start)
-    if found < 0:
-        raise Unreadable("a quote that is not closed")
-    return found
 
 
 def read_word(raw: str) -> Word:
