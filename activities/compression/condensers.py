@@ -165,9 +165,14 @@ class Summary:
         if not view.droppable():
             return None
         template = template_of(view.context_config)
+        pieces = [Piece(enclosed("agent-instructions", view.system_prompt), whole=True)] if view.system_prompt else []
+        if view.old_summary:
+            pieces.append(Piece(enclosed("earlier-summary", view.old_summary), whole=True))
+        for index, message in enumerate(view.messages[: view.keep_from]):
+            pieces += pieces_of(index, message, " (the agent keeps this message)" if index in view.pinned else "")
         question = Question(
             system=SYSTEM,
-            pieces=tuple(_material(view)),
+            pieces=tuple(pieces),
             task=_task(view),
             answer=answer_form(view.context_config),
             check=_complaint,
@@ -220,7 +225,13 @@ def load_condensers(names: str) -> dict[str, Condenser]:
     what is loaded here: the modules of a worker are not the choice of whoever starts a session. Raises
     CondenserSetupError.
     """
-    return {name: _load(name) for name in names_in(names)}
+    condensers: dict[str, Condenser] = {}
+    for name in names_in(names):
+        made = found_at(name, "condenser", CondenserSetupError)
+        if not callable(getattr(made, "condense", None)):
+            raise CondenserSetupError(f"{name!r} is no condenser: it has no method `async def condense(self, view)`")
+        condensers[name] = cast(Condenser, made)
+    return condensers
 
 
 def masked(message: Msg) -> Msg:
@@ -231,22 +242,6 @@ def masked(message: Msg) -> Msg:
     )
     # Built anew: a copy would keep the cached length of the old text.
     return Msg.model_validate({**message.model_dump(), "content": content})
-
-
-def _load(name: str) -> Condenser:
-    made = found_at(name, "condenser", CondenserSetupError)
-    if not callable(getattr(made, "condense", None)):
-        raise CondenserSetupError(f"{name!r} is no condenser: it has no method `async def condense(self, view)`")
-    return cast(Condenser, made)
-
-
-def _material(view: View) -> list[Piece]:
-    pieces = [Piece(enclosed("agent-instructions", view.system_prompt), whole=True)] if view.system_prompt else []
-    if view.old_summary:
-        pieces.append(Piece(enclosed("earlier-summary", view.old_summary), whole=True))
-    for index, message in enumerate(view.messages[: view.keep_from]):
-        pieces += pieces_of(index, message, " (the agent keeps this message)" if index in view.pinned else "")
-    return pieces
 
 
 def _task(view: View) -> str:

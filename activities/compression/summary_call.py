@@ -15,7 +15,7 @@ from pydantic_core import SchemaError as PatternError
 from referencing.exceptions import Unresolvable
 from temporalio.exceptions import ApplicationError
 
-from longhaul.activities.compression.condensers import Count, CountFor, Question, SummaryAnswer
+from longhaul.activities.compression.condensers import CountFor, Question, SummaryAnswer
 from longhaul.activities.compression.summary_texts import answer_room, fitted
 from longhaul.activities.models.failures.failure_classification import judge
 from longhaul.activities.models.failures.retry_errors import as_verdict, failed_for_good
@@ -129,7 +129,10 @@ class SummaryCall:
         def count(text: str) -> int:
             return self._count(text, candidate.model)
 
-        budget = window - room - _fixed_tokens(question, task, count)
+        # Of all that is never shortened.
+        form = "" if question.answer is None else json.dumps(question.answer.schema) + question.answer.description
+        fixed_tokens = _FRAME_TOKENS + count(question.system) + count(task) + count(form)
+        budget = window - room - fixed_tokens
         if budget <= 0:
             raise failed_for_good(
                 "context_overflow",
@@ -151,12 +154,6 @@ class SummaryCall:
             answer=question.answer,
             purpose="summary",
         )
-
-
-def _fixed_tokens(question: Question, task: str, count: Count) -> int:
-    """Of all that is never shortened."""
-    form = "" if question.answer is None else json.dumps(question.answer.schema) + question.answer.description
-    return _FRAME_TOKENS + count(question.system) + count(task) + count(form)
 
 
 def _again(problem: str, form: AnswerSchema | None) -> str:

@@ -52,7 +52,8 @@ def pieces_of(index: int, message: Msg, remark: str = "") -> Iterator[Piece]:
     when = (f" at {message.created_at}" if message.created_at else "") + remark
     for block in message.content:
         if heading := _heading(message, block):
-            text = f"[{index}] {heading}{when}:\n{_arguments_or_text(block)}"
+            arguments_or_text = block.input if isinstance(block, ToolCallBlock) else _text_of(block)
+            text = f"[{index}] {heading}{when}:\n{arguments_or_text}"
             yield Piece(harmless(text), is_result=isinstance(block, ToolResultBlock))
 
 
@@ -71,10 +72,6 @@ def _heading(message: Msg, block: ContentBlock) -> str:
             return ""
         case _ as never:
             assert_never(never)
-
-
-def _arguments_or_text(block: ContentBlock) -> str:
-    return block.input if isinstance(block, ToolCallBlock) else _text_of(block)
 
 
 def readable_text(message: Msg) -> str:

@@ -182,23 +182,19 @@ def sound(block: DataBlock) -> DataBlock:
     if not isinstance(source, Base64Source):
         return block
     declared = source.media_type.partition(";")[0].strip().lower()
-    data = _decoded(source.data)
+    if not source.data:
+        raise ValueError("it is empty")
+    try:
+        # Without line breaks: MIME has them, and providers refuse them as well as other strange characters.
+        data = base64.b64decode(source.data, validate=True)
+    except (binascii.Error, ValueError):
+        raise ValueError("it is not valid base64") from None
     kind = _as_it_is(data, _SAME.get(declared, declared))
     if kind in IMAGES:
         _check_image(kind, data, len(source.data))
     if kind in (source.media_type, declared):
         return block
     return block.model_copy(update={"source": source.model_copy(update={"media_type": kind})})
-
-
-def _decoded(text: str) -> bytes:
-    if not text:
-        raise ValueError("it is empty")
-    try:
-        # Without line breaks: MIME has them, and providers refuse them as well as other strange characters.
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        raise ValueError("it is not valid base64") from None
 
 
 def _kind_of(data: bytes) -> str:

@@ -45,7 +45,13 @@ def shorten(text: str, limit: int, count: Callable[[str], int]) -> str:
     """
     room = len(text) * limit // max(count(text), 1)
     for _ in range(_ATTEMPTS):
-        kept = _with_room(text, room)
+        start, end = _start(text, int(room * START_SHARE)), _end(text, int(room * END_SHARE))
+        spare = room - start - (len(text) - end) - len(_middle(text[start:end], room - start - (len(text) - end)))
+        if spare > 0:
+            end = max(_end(text, len(text) - end + spare), start)
+        middle = _middle(text[start:end], room - start - (len(text) - end))
+        before = "" if not start or text[start - 1] == "\n" else "\n"
+        kept = f"{text[:start]}{before}{middle}{text[end:]}"
         found = count(kept)
         if found <= limit:
             return kept
@@ -59,16 +65,6 @@ def end_note(reference: str | None) -> str:
         return f"{SHORTENED} The rest was not kept; print less of it to see more]"
     place = "".join(character if character.isprintable() else "\ufffd" for character in reference)
     return f"{SHORTENED} The whole of it is in the file '{place}']"
-
-
-def _with_room(text: str, room: int) -> str:
-    start, end = _start(text, int(room * START_SHARE)), _end(text, int(room * END_SHARE))
-    spare = room - start - (len(text) - end) - len(_middle(text[start:end], room - start - (len(text) - end)))
-    if spare > 0:
-        end = max(_end(text, len(text) - end + spare), start)
-    middle = _middle(text[start:end], room - start - (len(text) - end))
-    before = "" if not start or text[start - 1] == "\n" else "\n"
-    return f"{text[:start]}{before}{middle}{text[end:]}"
 
 
 def _start(text: str, room: int) -> int:

@@ -112,14 +112,11 @@ class Contexts:
         self._sessions.move_to_end(key)
         self._asked += 1
         if self._asked % WEIGHED_EACH == 0:
-            self._make_room()
+            total = sum(each.bytes for each in self._sessions.values())
+            while total > self._capacity and len(self._sessions) > 1:
+                _, dropped = self._sessions.popitem(last=False)
+                total -= dropped.bytes
         return session
-
-    def _make_room(self) -> None:
-        total = sum(each.bytes for each in self._sessions.values())
-        while total > self._capacity and len(self._sessions) > 1:
-            _, dropped = self._sessions.popitem(last=False)
-            total -= dropped.bytes
 
     def _drop_before(self, workflow_id: str, epoch: int) -> None:
         """What a session showed its model two summaries ago is asked for by nobody, and takes the room of others."""

@@ -56,7 +56,10 @@ class PromptHooks:
                 if is_cancelled_here(error):
                     raise
                 log.warning("the prompt hook %r failed", name, exc_info=error)
-                raise SetupError(f"The prompt hook {name!r} on the worker failed: {_why(error)}.") from None
+                # Its own words go to the worker's log alone: they may quote what is not for whoever asks.
+                too_long = f"it took longer than {HOOK_SECONDS:.0f} s"
+                why = too_long if isinstance(error, TimeoutError) else type(error).__name__
+                raise SetupError(f"The prompt hook {name!r} on the worker failed: {why}.") from None
         return system_prompt
 
 
@@ -79,15 +82,6 @@ def _text(answer: object) -> str:
     if not isinstance(answer, str):
         raise TypeError(f"it gave back {type(answer).__name__}, and the system prompt is a str")
     return answer
-
-
-def _why(error: BaseException) -> str:
-    """Its own words go to the worker's log alone: they may quote what is not for whoever asks."""
-    match error:
-        case TimeoutError():
-            return f"it took longer than {HOOK_SECONDS:.0f} s"
-        case _:
-            return type(error).__name__
 
 
 def _load(name: str) -> PromptHook:

@@ -232,7 +232,12 @@ class FitCall:
         if not outs and not learned:
             return
         if outs:
-            self._rewrite(outs)
+            messages = list(self._session.messages)
+            for place, message in rewritten(messages, outs):
+                messages[place] = message
+            self._session.cut(0)
+            for message in messages:
+                self._session.append(message, message_digest(message))
         self.repair = Repair(
             left_out=outs,
             takes_no_images=learned,
@@ -240,14 +245,6 @@ class FitCall:
             context_digest=self._session.chain[-1],
             context_length=len(self._session.chain),
         )
-
-    def _rewrite(self, outs: Sequence[LeftOut]) -> None:
-        messages = list(self._session.messages)
-        for place, message in rewritten(messages, outs):
-            messages[place] = message
-        self._session.cut(0)
-        for message in messages:
-            self._session.append(message, message_digest(message))
 
 
 def _continued(content: Sequence[Said]) -> tuple[Said, ...]:

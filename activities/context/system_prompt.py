@@ -74,7 +74,11 @@ class Prompting:
             return template
         path = self._templates / f"{template}.md" if self._templates else None
         if path is None or not path.is_file():
-            meant = nearest(template, self._names())
+            try:
+                names = [path.stem for path in self._templates.glob("*.md")] if self._templates else []
+            except OSError:
+                names = []
+            meant = nearest(template, names)
             hint = f"; did you mean {meant!r}?" if meant else ""
             raise not_here(f"no prompt template is named {template!r} on the workers that were asked{hint}")
         with path.open("rb") as file:
@@ -85,12 +89,6 @@ class Prompting:
             message = f"{error} (in the worker's template {template!r})"
             raise ApplicationError(message, type="setup", non_retryable=True) from None
         return text
-
-    def _names(self) -> list[str]:
-        try:
-            return [path.stem for path in self._templates.glob("*.md")] if self._templates else []
-        except OSError:
-            return []
 
 
 def _hints(ask: PrepareReply, skills: list[Skill], window: int) -> list[Msg]:

@@ -38,7 +38,6 @@ from longhaul.activities.context.attachments import attachment_tokens
 from longhaul.activities.context.context_cache import size_of
 from longhaul.agent.values.conversation.messages import (
     ContentBlock,
-    DataBlock,
     Msg,
     ThinkingBlock,
     ToolCallBlock,
@@ -259,22 +258,29 @@ class TokenCounter:
     def count_text(self, text: str, model: str) -> int:
         name = encoding_name(model)
         encoding = self._encodings.get(name)
-        return estimate(text, name) if encoding is None else _exact(encoding, text)
+        if encoding is None:
+            return estimate(text, name)
+        # All slices of a text up to 640,000 characters; of a longer one some, evenly spread and always the same.
+        starts = range(0, len(text), SLICE_CHARACTERS)
+        if len(starts) <= EXACT_SLICES:
+            return sum(len(encoding.encode_ordinary(text[start : start + SLICE_CHARACTERS])) for start in starts)
+        chosen = [starts[number * len(starts) // EXACT_SLICES] for number in range(EXACT_SLICES)]
+        sample = [text[start : start + SLICE_CHARACTERS] for start in chosen]
+        counted = sum(len(encoding.encode_ordinary(part)) for part in sample)
+        return estimate(text, encoding.name) * counted // sum(estimate(part, encoding.name) for part in sample)
 
     def count_message(self, message: Msg, model: str) -> int:
         """With role, framing and the speaker's name. Blocks for the event loop's sake: see `count_aside`."""
-        return MESSAGE_TOKENS + self._name(message, model) + sum(self._block(block, model) for block in message.content)
+        # `activities.models.requests.turns` puts the name of whoever is not simply the user before what they say.
+        named = message.role == "user" and message.name.lower() != "user"
+        name = self.count_text(f"{message.name}: ", model) if named else 0
+        return MESSAGE_TOKENS + name + sum(self._block(block, model) for block in message.content)
 
     async def count_aside(self, message: Msg, model: str) -> int:
         """`count_message`, in a thread when the event loop would stand still for it."""
         if size_of(message) <= INLINE_BYTES:
             return self.count_message(message, model)
         return await asyncio.to_thread(self.count_message, message, model)
-
-    def _parts(self, parts: tuple[str | DataBlock, ...], model: str) -> int:
-        return sum(
-            self.count_text(part, model) if isinstance(part, str) else attachment_tokens(part, model) for part in parts
-        )
 
     def count_fixed(self, system: str, tools: Sequence[ToolDescriptor], model: str) -> int:
         """What comes with every call: the system prompt, and the tools as JSON. Kept, for it rarely changes."""
@@ -294,31 +300,18 @@ class TokenCounter:
         told = TOOLS_TOKENS.get(model.partition(":")[0], 0) if tools else 0
         return framing + told + sum(self.count_text(text, model) for text in texts)
 
-    def _name(self, message: Msg, model: str) -> int:
-        """`activities.models.requests.turns` puts the name of whoever is not simply the user before what they say."""
-        named = message.role == "user" and message.name.lower() != "user"
-        return self.count_text(f"{message.name}: ", model) if named else 0
-
     def _block(self, block: ContentBlock, model: str) -> int:
         if isinstance(block, ToolCallBlock):
             return CALL_TOKENS + self.count_text(f"{block.name} {block.input}", model)
-        tokens = self._parts(parts_of(block), model)
+        parts = parts_of(block)
+        tokens = sum(
+            self.count_text(part, model) if isinstance(part, str) else attachment_tokens(part, model) for part in parts
+        )
         if isinstance(block, ThinkingBlock):
             return tokens or _sealed(block)
         if isinstance(block, ToolResultBlock):
             return CALL_TOKENS + tokens + (0 if block.state is ToolResultState.SUCCESS else 2)
         return tokens
-
-
-def _exact(encoding: tiktoken.Encoding, text: str) -> int:
-    """All slices of a text up to 640,000 characters; of a longer one some, evenly spread and always the same."""
-    starts = range(0, len(text), SLICE_CHARACTERS)
-    if len(starts) <= EXACT_SLICES:
-        return sum(len(encoding.encode_ordinary(text[start : start + SLICE_CHARACTERS])) for start in starts)
-    chosen = [starts[number * len(starts) // EXACT_SLICES] for number in range(EXACT_SLICES)]
-    sample = [text[start : start + SLICE_CHARACTERS] for start in chosen]
-    counted = sum(len(encoding.encode_ordinary(part)) for part in sample)
-    return estimate(text, encoding.name) * counted // sum(estimate(part, encoding.name) for part in sample)
 
 
 def _sealed(block: ThinkingBlock) -> int:

@@ -246,7 +246,22 @@ class Returning:
         if ask.postprocess and state is None:
             async with beating():
                 output = await _undisturbed(self.behind.applied(ask.postprocess, name, output))
-        whole = await self._masked(_block(name, ask, output, state))
+        try:
+            block = ToolResultBlock(
+                id=ask.call_id,
+                name=name,
+                output=_told_of_edit(ask, _recordable_text(output.output)),
+                state=state or (ToolResultState.ERROR if output.failed else ToolResultState.SUCCESS),
+                metadata=output.metadata,
+            )
+        except (TypeError, ValueError, AttributeError) as error:
+            # The call has run. An error from here would start a `once` call a second time.
+            log.exception("tool %s gave an answer that is no ToolOutput", name)
+            text = (
+                f"[{name} ended, but what it returned can't be used ({type(error).__name__}). What it did stays done.]"
+            )
+            block = ToolResultBlock(id=ask.call_id, name=name, output=text, state=state or ToolResultState.ERROR)
+        whole = await self._masked(block)
         bounded, too_large = _bounded(whole.output)
         shown = _sound(bounded)
         if not too_large and _characters(shown) <= QUICK_CHARS:
@@ -320,22 +335,6 @@ async def _undisturbed(work: Coroutine[Any, Any, Result]) -> Result:
 def _entire(truncated: Truncated, whole: ToolResultBlock) -> ToolResultBlock | None:
     """The result with nothing left out of it, when it may be recorded as it is."""
     return None if truncated.cut else _recordable(truncated.applied_to(whole))
-
-
-def _block(name: str, ask: RunTool, output: ToolOutput, state: ToolResultState | None) -> ToolResultBlock:
-    try:
-        return ToolResultBlock(
-            id=ask.call_id,
-            name=name,
-            output=_told_of_edit(ask, _recordable_text(output.output)),
-            state=state or (ToolResultState.ERROR if output.failed else ToolResultState.SUCCESS),
-            metadata=output.metadata,
-        )
-    except (TypeError, ValueError, AttributeError) as error:
-        # The call has run. An error from here would start a `once` call a second time.
-        log.exception("tool %s gave an answer that is no ToolOutput", name)
-        text = f"[{name} ended, but what it returned can't be used ({type(error).__name__}). What it did stays done.]"
-        return ToolResultBlock(id=ask.call_id, name=name, output=text, state=state or ToolResultState.ERROR)
 
 
 def _told_of_edit(ask: RunTool, output: Output) -> Output:

@@ -27,7 +27,7 @@ from longhaul.activities.telemetry.attempts import call_id_in, class_of, header_
 from longhaul.activities.worker_output import MasksItself
 from longhaul.agent.entries import AnyEntry, ContextCompressed, ModelSaid, ReplyFinished, ToolReturned
 from longhaul.agent.fold.ledger import Ledger
-from longhaul.agent.plain.ids import TraceHeader, names_in, place_of_reply
+from longhaul.agent.plain.ids import names_in, place_of_reply
 from longhaul.agent.values.conversation.messages import Usage
 
 MOST_MESSAGE_CHARS = 300
@@ -63,12 +63,21 @@ class JsonLines(JsonFormatter, MasksItself):
 
     def format(self, record: logging.LogRecord) -> str:
         # A copy of our own: other handlers of this record show it as they please.
-        shown = logging.makeLogRecord({**record.__dict__, "msg": _words(record), "args": None})
+        # The first line of what was said, with the names and numbers that were filled in.
+        words = str(record.msg)
+        if record.args:
+            with suppress(TypeError, ValueError, KeyError):  # a line that was badly made is better than none
+                words %= _shown(record.args)
+        shown = logging.makeLogRecord(
+            {**record.__dict__, "msg": words.partition("\n")[0][:MOST_MESSAGE_CHARS], "args": None}
+        )
         shown.exc_info = shown.exc_text = shown.stack_info = None
         for name in [*vars(shown)]:
             if name not in _PLAIN:
                 delattr(shown, name)
-        shown.__dict__.update(self._masked({**_of_session(record), **_ABOUT.get(), **_own(record), **_error(record)}))
+        found = {**_of_session(record), **_ABOUT.get(), **_own(record), **_error(record)}
+        masked = {key: self.masker.masked(value) if isinstance(value, str) else value for key, value in found.items()}
+        shown.__dict__.update(masked)
         shown.msg = self.masker.masked(str(shown.msg))
         return super().format(shown)
 
@@ -81,9 +90,6 @@ class JsonLines(JsonFormatter, MasksItself):
         """The library leaves out nothing that is empty."""
         return {key: value for key, value in log_data.items() if value is not None}
 
-    def _masked(self, found: Mapping[str, Any]) -> dict[str, Any]:
-        return {key: self.masker.masked(value) if isinstance(value, str) else value for key, value in found.items()}
-
 
 _PLAIN = frozenset(logging.makeLogRecord({}).__dict__)
 
@@ -92,15 +98,6 @@ def without_details_in_words() -> None:
     """The SDK's own lines repeat in their words what stands in fields here."""
     activity.logger.activity_info_on_message = False
     workflow.logger.workflow_info_on_message = False
-
-
-def _words(record: logging.LogRecord) -> str:
-    """The first line of what was said, with the names and numbers that were filled in."""
-    words = str(record.msg)
-    if record.args:
-        with suppress(TypeError, ValueError, KeyError):  # a line that was badly made is better than none
-            words %= _shown(record.args)
-    return words.partition("\n")[0][:MOST_MESSAGE_CHARS]
 
 
 def _shown(args: Any) -> Any:
@@ -210,6 +207,8 @@ def _reply(entry: ReplyFinished, ledger: Ledger) -> dict[str, Any]:
 
 def _about(input: ExecuteActivityInput, *, traced: bool) -> dict[str, Any]:  # noqa: A002  the SDK's name
     info, header = activity.info(), header_in(input.headers)
+    # Empty where nobody sends that trace anywhere.
+    trace = place_of_reply(header.reply, header.parent).trace if header.reply and (traced or header.parent) else ""
     known = {
         **session_fields(info.workflow_id or ""),
         "run_id": info.workflow_run_id,
@@ -217,14 +216,9 @@ def _about(input: ExecuteActivityInput, *, traced: bool) -> dict[str, Any]:  # n
         "attempt": info.attempt,
         "reply": header.reply,
         "call": call_id_in(input),
-        "trace_id": _trace(header, traced=traced),
+        "trace_id": trace,
     }
     return {key: value for key, value in known.items() if value}
-
-
-def _trace(header: TraceHeader, *, traced: bool) -> str:
-    """Empty where nobody sends that trace anywhere."""
-    return place_of_reply(header.reply, header.parent).trace if header.reply and (traced or header.parent) else ""
 
 
 def _of(result: Any) -> dict[str, Any]:

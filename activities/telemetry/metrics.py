@@ -184,7 +184,12 @@ class _Counting:
             case Checkpointed():
                 self.add("longhaul_notify_failures", 1 if result.notify_error else 0)
                 self.add("longhaul_store_failures", 1 if result.store_error else 0)
-                self._add_replies()
+                for entry in self._ended:
+                    error_type = entry.error.type if entry.error else ""
+                    self.add("longhaul_replies", 1, finish_reason=entry.reason.value, error_type=error_type)
+                    if entry.reply_id in self._seconds:
+                        seconds = self._meter.create_histogram_float("longhaul_reply_seconds", unit="s")
+                        seconds.record(self._seconds[entry.reply_id], {"finish_reason": entry.reason.value})
                 self._add_budget()
             case _:
                 pass
@@ -198,14 +203,6 @@ class _Counting:
         self.add("longhaul_prompt_cache", 1, model=model, result="hit" if cached else "miss")
         if self._prices is not None and (cost := self._prices.cost(model, usage)) is not None:
             self._meter.create_histogram_float("longhaul_cost").record(cost, {"model": model})
-
-    def _add_replies(self) -> None:
-        for entry in self._ended:
-            error_type = entry.error.type if entry.error else ""
-            self.add("longhaul_replies", 1, finish_reason=entry.reason.value, error_type=error_type)
-            if entry.reply_id in self._seconds:
-                seconds = self._meter.create_histogram_float("longhaul_reply_seconds", unit="s")
-                seconds.record(self._seconds[entry.reply_id], {"finish_reason": entry.reason.value})
 
     def _add_budget(self) -> None:
         for name in self._exhausted:

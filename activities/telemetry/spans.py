@@ -44,7 +44,7 @@ from longhaul.activities.telemetry.metrics import CountedProviders, named
 from longhaul.agent.entries import AnyEntry, CallUnsettled, InputAsked, ReplyFinished, ReplyStarted, ToolReturned
 from longhaul.agent.fold.ledger import Finished, Ledger
 from longhaul.agent.plain.ids import Begun, Names, SpanPlace, TraceHeader, names_in, place_of, place_of_reply
-from longhaul.agent.values.conversation.messages import ContentBlock, Msg, ToolResultBlock, ToolResultState, Usage
+from longhaul.agent.values.conversation.messages import ContentBlock, ToolResultBlock, ToolResultState
 from longhaul.agent.values.conversation.tools import ran_in
 from longhaul.agent.values.spec.profiles import ModelProfile
 
@@ -106,7 +106,11 @@ class Content:
     def asked(self, span: Span, request: ModelRequest) -> None:
         if self._wanted:
             self._put(span, "gen_ai.system_instructions", [{"type": "text", "content": request.system}])
-            self._put(span, "gen_ai.input.messages", [_message(each) for each in request.messages])
+            self._put(
+                span,
+                "gen_ai.input.messages",
+                [{"role": each.role, "parts": _parts(each.content)} for each in request.messages],
+            )
 
     def answered(self, span: Span, reply: ModelReply) -> None:
         if self._wanted:
@@ -124,10 +128,6 @@ class Content:
     def _put(self, span: Span, name: str, value: Any) -> None:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         span.set_attribute(name, self._masker.masked(text)[:LONGEST_CHARS].encode("utf-8", "replace").decode())
-
-
-def _message(message: Msg) -> dict[str, Any]:
-    return {"role": message.role, "parts": _parts(message.content)}
 
 
 def _parts(blocks: Sequence[ContentBlock]) -> list[dict[str, Any]]:
@@ -172,7 +172,13 @@ class WatchedProviders(CountedProviders):
                 span.set_attribute("error.type", judge(error).error_type)
                 span.set_status(Status(StatusCode.ERROR))
                 raise
-            span.set_attributes({"gen_ai.response.model": named(f"scripted:{reply.model}")[1], **_tokens(reply.usage)})
+            tokens = {
+                "gen_ai.usage.input_tokens": reply.usage.input_tokens,
+                "gen_ai.usage.output_tokens": reply.usage.output_tokens,
+                "gen_ai.usage.cache_read.input_tokens": reply.usage.cache_input_tokens,
+                "gen_ai.usage.cache_creation.input_tokens": reply.usage.cache_creation_input_tokens,
+            }
+            span.set_attributes({"gen_ai.response.model": named(f"scripted:{reply.model}")[1], **tokens})
             if reply.stop_reason:
                 span.set_attribute("gen_ai.response.finish_reasons", [reply.stop_reason])
             self._content.answered(span, reply)
@@ -190,15 +196,6 @@ def _timed(span: Span, on_delta: Callable[[Delta], None]) -> Callable[[Delta], N
         on_delta(delta)
 
     return heard
-
-
-def _tokens(usage: Usage) -> dict[str, Any]:
-    return {
-        "gen_ai.usage.input_tokens": usage.input_tokens,
-        "gen_ai.usage.output_tokens": usage.output_tokens,
-        "gen_ai.usage.cache_read.input_tokens": usage.cache_input_tokens,
-        "gen_ai.usage.cache_creation.input_tokens": usage.cache_creation_input_tokens,
-    }
 
 
 _NANOSECONDS = 1_000_000
@@ -305,7 +302,10 @@ class _Watched(ActivityInboundInterceptor):
         attempts.listen(heard)
         with self._spans.attempt(header) as span:
             if is_tool(activity.info().activity_type):
-                self._called(span, input)
+                ask = ask_of(input)
+                span.set_attribute("gen_ai.tool.call.id", str(ask.get("call_id", "")))
+                arguments = ask.get("arguments")
+                self._spans.content.called(span, arguments if isinstance(arguments, str) else None)
             result = await super().execute_activity(input)
             self._returned(span, result)
         self._read_along(header, result)
@@ -313,12 +313,6 @@ class _Watched(ActivityInboundInterceptor):
         for entries, ledger in heard.told:
             self._spans.replies.tell(header, entries, ledger, names_in(activity.info().workflow_id or ""))
         return result
-
-    def _called(self, span: Span, input: ExecuteActivityInput) -> None:  # noqa: A002  the SDK's name
-        ask = ask_of(input)
-        span.set_attribute("gen_ai.tool.call.id", str(ask.get("call_id", "")))
-        arguments = ask.get("arguments")
-        self._spans.content.called(span, arguments if isinstance(arguments, str) else None)
 
     def _read_along(self, header: TraceHeader, result: Any) -> None:
         """What an answer's calls have read at once, each in a span of its own beside that of its activity."""
