@@ -182,14 +182,13 @@ def load_analyzers(names: str) -> dict[str, Analyzer]:
     Each is an object with an async `analyze(case)`, or a class that makes one without arguments. Agents may name only
     what is loaded here. Raises AnalyzerSetupError.
     """
-    return {name: _load(name) for name in names_in(names)}
-
-
-def _load(name: str) -> Analyzer:
-    made = found_at(name, "analyzer", AnalyzerSetupError)
-    if not callable(getattr(made, "analyze", None)):
-        raise AnalyzerSetupError(f"{name!r} is no analyzer: it has no method `async def analyze(self, case)`")
-    return cast(Analyzer, made)
+    analyzers: dict[str, Analyzer] = {}
+    for name in names_in(names):
+        made = found_at(name, "analyzer", AnalyzerSetupError)
+        if not callable(getattr(made, "analyze", None)):
+            raise AnalyzerSetupError(f"{name!r} is no analyzer: it has no method `async def analyze(self, case)`")
+        analyzers[name] = cast(Analyzer, made)
+    return analyzers
 
 
 CallModel = Callable[[str, ModelRequest], Awaitable[ModelReply]]
@@ -234,7 +233,26 @@ class JudgingModel:
         """Raises what the provider raises, BadAnswer, and ValueError for an answer of another form."""
         if len(case.arguments) > ARGUMENTS_CHARS:
             return Finding(Risk.UNKNOWN, f"its arguments have {len(case.arguments)} characters, too many to be judged")
-        reply = await self._answer(case, _request(case, await case.context()))
+        messages = await case.context()
+        data = {
+            "tool": case.tool.name,
+            "tool_description": case.tool.description[:MESSAGE_CHARS],
+            "arguments": case.arguments,
+            "workspace_findings": case.facts.model_dump(mode="json", exclude={"notice", "before", "after"}),
+            "untrusted_text_in_context": case.tainted,
+            "messages": [_told(index, message) for index, message in list(enumerate(messages))[-MOST_MESSAGES:]],
+        }
+        request = ModelRequest(
+            model=case.model,
+            system=SYSTEM,
+            messages=(UserMsg("user", json.dumps(data, ensure_ascii=False)),),
+            tools=(),
+            config=case.config.model_copy(update=_PLAIN),
+            call_number=case.call_number,
+            answer=ANSWER,
+            purpose="judgement",
+        )
+        reply = await self._answer(case, request)
         answer = answer_of(reply)
         risk, reason = Risk(str(answer.get("risk"))), answer.get("reason")
         if not isinstance(reason, str) or not reason.strip():
@@ -254,27 +272,6 @@ class JudgingModel:
                     raise
             told = failure.next_retry_delay.total_seconds() if failure.next_retry_delay else 0.0
             await asyncio.sleep(pause_seconds(attempt, told, _PAUSES))
-
-
-def _request(case: Case, messages: Sequence[Msg]) -> ModelRequest:
-    data = {
-        "tool": case.tool.name,
-        "tool_description": case.tool.description[:MESSAGE_CHARS],
-        "arguments": case.arguments,
-        "workspace_findings": case.facts.model_dump(mode="json", exclude={"notice", "before", "after"}),
-        "untrusted_text_in_context": case.tainted,
-        "messages": [_told(index, message) for index, message in list(enumerate(messages))[-MOST_MESSAGES:]],
-    }
-    return ModelRequest(
-        model=case.model,
-        system=SYSTEM,
-        messages=(UserMsg("user", json.dumps(data, ensure_ascii=False)),),
-        tools=(),
-        config=case.config.model_copy(update=_PLAIN),
-        call_number=case.call_number,
-        answer=ANSWER,
-        purpose="judgement",
-    )
 
 
 def _told(index: int, message: Msg) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -45,7 +45,7 @@ from longhaul.agent.values.conversation.messages import (
     ToolCallBlock,
     message_digest,
 )
-from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE, ToolDescriptor
+from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE
 from longhaul.stores.streams.publisher import Outlet
 
 log = logging.getLogger(__name__)
@@ -166,7 +166,11 @@ class Thinking:
     ) -> dict[str, object]:
         """What is recorded with an answer beside its words."""
         estimate = ask.fixed_tokens + await self._tokens(session, ask.model)
-        sent = {"message": _accounted(said, estimate), "input_estimate": estimate}
+        # The message with a usage, also where the provider has reported none.
+        output_estimate = said.tokens if said.message.content else 0
+        usage = estimated_where_silent(said.message.usage, estimate, output_estimate)
+        accounted = said.message.model_copy(update={"usage": usage})
+        sent = {"message": accounted, "input_estimate": estimate}
         lost = {"lost_attempts": billing.lost, "lost": billing.lost_usage(estimate)}
         return {**sent, **lost, "marked": session.take_marked(), "words": self._secrets.out_of_words(ask.words)}
 
@@ -208,9 +212,17 @@ class Thinking:
         refused = reply.stop in REFUSALS
         content = recorded_content(reply, ask.call_number, closing=ask.closing)
         content, dropped = without_too_many(content)
-        content, runs = self._examination.marked(
-            self._secrets.out_of_content(_as_wanted(content, spec.tools)), ask.secrets
+        # With the arguments as the tools want them that the model was told of: what is recorded here is what
+        # permission looks at, what people are shown, and what runs. An answer in the form of a reply stays as it
+        # was given.
+        schemas = {tool.name: tool.input_schema for tool in spec.tools if tool.name != GENERATE_RESPONSE}
+        as_wanted = tuple(
+            block.model_copy(update={"input": text_as_wanted(block.input, schemas[block.name])})
+            if isinstance(block, ToolCallBlock) and block.name in schemas
+            else block
+            for block in content
         )
+        content, runs = self._examination.marked(self._secrets.out_of_content(as_wanted), ask.secrets)
         message = Msg(name=ask.agent, role="assistant", content=content, usage=reply.usage)
         size = sum(len(text.encode("utf-8", "replace")) for text in (message.model_dump_json(), *runs.values()))
         if size > REPLY_LIMIT_BYTES and size > _reply_limit():
@@ -307,13 +319,6 @@ def _request(ask: CallModel, spec: SpecTexts, system: str, told: list[Msg]) -> M
     )
 
 
-def _accounted(said: ModelSaid, input_estimate: int) -> Msg:
-    """The message with a usage, also where the provider has reported none."""
-    output_estimate = said.tokens if said.message.content else 0
-    usage = estimated_where_silent(said.message.usage, input_estimate, output_estimate)
-    return said.message.model_copy(update={"usage": usage})
-
-
 def _reply_limit() -> int:
     stored_outside = activity.client().data_converter.external_storage is not None
     return REPLY_LIMIT_BY_REFERENCE_BYTES if stored_outside else REPLY_LIMIT_BYTES
@@ -337,15 +342,3 @@ def _nobody(_: Delta) -> None:
 
 def _publish(outlet: Outlet, delta: Delta) -> None:
     outlet.write(delta.kind, delta.text, block=delta.index, tool_call_id=delta.tool_call_id, name=delta.tool_name)
-
-
-def _as_wanted(content: tuple[ContentBlock, ...], tools: Sequence[ToolDescriptor]) -> tuple[ContentBlock, ...]:
-    """With the arguments as the tools want them that the model was told of: what is recorded here is what permission
-    looks at, what people are shown, and what runs. An answer in the form of a reply stays as it was given."""
-    schemas = {tool.name: tool.input_schema for tool in tools if tool.name != GENERATE_RESPONSE}
-    return tuple(
-        block.model_copy(update={"input": text_as_wanted(block.input, schemas[block.name])})
-        if isinstance(block, ToolCallBlock) and block.name in schemas
-        else block
-        for block in content
-    )

@@ -96,13 +96,27 @@ class Compressing:
             source_digest = session.chain[-1] if session.chain else ""
             spec = await self._specs.get(ask.spec_digest, own_session.pull_spec)
             asking = self._asking(ask, billing)
-            view = self._view(ask, messages, spec.system_prompt, asking)
+            old_summary = messages[0].get_text_content() if ask.has_summary and messages else ""
+            view = View(
+                messages=tuple(messages[1:] if ask.has_summary else messages),
+                old_summary=old_summary,
+                keep_from=ask.keep_from,
+                pinned=ask.pinned,
+                goal_tokens=ask.goal_tokens,
+                system_prompt=spec.system_prompt,
+                context_config=ask.context_config,
+                instructions=ask.instructions,
+                must_mention=ask.must_mention,
+                count=lambda text: self._count(text, ask.model),
+                ask=asking.ask,
+            )
             name, made = await self._condensed(ask, view, asking)
             entry = await self._entry(ask, view, self._masked(made))
             usage = asking.usage + (made.usage or Usage())
+            told = tuple(for_a_person(self._secrets.masker.masked(note)) for note in asking.notes[:MOST_NOTES])
             return entry.model_copy(
                 update={
-                    "adjusted": self._told(asking),
+                    "adjusted": told,
                     "condenser": name,
                     "source_digest": source_digest,
                     "usage": usage if usage != Usage() else None,
@@ -139,22 +153,6 @@ class Compressing:
             billing.failed(error)
             raise
 
-    def _view(self, ask: CompressInput, messages: list[Msg], system_prompt: str, asking: SummaryCall) -> View:
-        old_summary = messages[0].get_text_content() if ask.has_summary and messages else ""
-        return View(
-            messages=tuple(messages[1:] if ask.has_summary else messages),
-            old_summary=old_summary,
-            keep_from=ask.keep_from,
-            pinned=ask.pinned,
-            goal_tokens=ask.goal_tokens,
-            system_prompt=system_prompt,
-            context_config=ask.context_config,
-            instructions=ask.instructions,
-            must_mention=ask.must_mention,
-            count=lambda text: self._count(text, ask.model),
-            ask=asking.ask,
-        )
-
     async def _condensed(self, ask: CompressInput, view: View, asking: SummaryCall) -> tuple[str, Condensation]:
         try:
             check_config(ask.context_config)
@@ -167,9 +165,6 @@ class Compressing:
                 raise failure from None
             info = ErrorInfo.model_validate(failure.details[0])
             raise failed_for_good(info.type, info.message, asking.usage) from None
-
-    def _told(self, asking: SummaryCall) -> tuple[str, ...]:
-        return tuple(for_a_person(self._secrets.masker.masked(note)) for note in asking.notes[:MOST_NOTES])
 
     def _masked(self, made: Condensation) -> Condensation:
         summary = None if made.summary is None else self._secrets.masker.masked(made.summary)

@@ -343,38 +343,31 @@ def first_sentence(text: str) -> str:
 async def _end_of(client: Client, key: str, run_id: str) -> Ended:
     """How the run ended, or the run that it went on in at last. Raises Gone."""
     for _ in range(MOST_HOPS):
-        event = await _last_event(client, key, run_id)
+        handle = client.get_workflow_handle(key, run_id=run_id)
+        only_the_end = WorkflowHistoryEventFilterType.CLOSE_EVENT
+        try:
+            events = [event async for event in handle.fetch_history_events(event_filter_type=only_the_end)]
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                raise Gone from error
+            raise
+        event = events[-1] if events else HistoryEvent()
         match event.event_type:
             case EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
                 run_id = event.workflow_execution_continued_as_new_event_attributes.new_execution_run_id
             case EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
-                return Ended(run_id, closed=_closed(event))
+                payloads: Sequence[Any] = event.workflow_execution_completed_event_attributes.result.payloads
+                try:
+                    closed = ClosedAt.model_validate_json(payloads[0].data)
+                except (ValidationError, IndexError):
+                    closed = None
+                return Ended(run_id, closed=closed)
             case EventType.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
                 failure = event.workflow_execution_failed_event_attributes.failure
                 return Ended(run_id, began=failure.application_failure_info.type != BAD_START)
             case _:
                 return Ended(run_id)
     raise Gone
-
-
-async def _last_event(client: Client, key: str, run_id: str) -> HistoryEvent:
-    handle = client.get_workflow_handle(key, run_id=run_id)
-    only_the_end = WorkflowHistoryEventFilterType.CLOSE_EVENT
-    try:
-        events = [event async for event in handle.fetch_history_events(event_filter_type=only_the_end)]
-    except RPCError as error:
-        if error.status is RPCStatusCode.NOT_FOUND:
-            raise Gone from error
-        raise
-    return events[-1] if events else HistoryEvent()
-
-
-def _closed(event: HistoryEvent) -> ClosedAt | None:
-    payloads: Sequence[Any] = event.workflow_execution_completed_event_attributes.result.payloads
-    try:
-        return ClosedAt.model_validate_json(payloads[0].data)
-    except (ValidationError, IndexError):
-        return None
 
 
 QUERY_TIMEOUT = timedelta(seconds=10)

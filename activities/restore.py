@@ -168,16 +168,12 @@ async def _stored(record: SessionRecord) -> StoredLife:
         if carried is not None:
             carried = with_state(carried, record.state, EDITOR, "the stored state was edited")
         else:
-            carried = imported(await _opening(), record.state, EDITOR)
+            # How this session was opened: who talks with which agent.
+            entries = await recovery.entries_after(own_session.handle(), 0)
+            if not entries or not isinstance(entries[0], SessionOpened):
+                raise ApplicationError("the session has no first entry that says who opened it", type="NoOpening")
+            carried = imported(entries[0], record.state, EDITOR)
     return StoredLife(record.generation, record.closed, carried, place, edited, hold)
-
-
-async def _opening() -> SessionOpened:
-    """How this session was opened: who talks with which agent."""
-    entries = await recovery.entries_after(own_session.handle(), 0)
-    if not entries or not isinstance(entries[0], SessionOpened):
-        raise ApplicationError("the session has no first entry that says who opened it", type="NoOpening")
-    return entries[0]
 
 
 async def _look_back(past: Past, record: SessionRecord | None, reset_run: str) -> None:

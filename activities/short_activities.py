@@ -154,17 +154,14 @@ class Surroundings:
     @activity.defn(name=TELL_ENVIRONMENT)
     async def tell_environment(self) -> WorkerEnvironment:
         """Names of keys alone: a value would stand in the history."""
+        try:
+            release = version("longhaul-agents")
+        except PackageNotFoundError:
+            release = ""
         return WorkerEnvironment(
-            release=_release(),
+            release=release,
             keys=tuple(name for name in self._keys if os.environ.get(name, "").strip()),
             ripgrep=str(await asyncio.to_thread(find_ripgrep) or ""),
             sandbox=await asyncio.to_thread(bwrap_problem) or "",
             images={image.name: await image_problem(image, self._box.limits) for image in self._box.images},
         )
-
-
-def _release() -> str:
-    try:
-        return version("longhaul-agents")
-    except PackageNotFoundError:
-        return ""

@@ -150,7 +150,17 @@ class _Masking(ActivityInboundInterceptor):
             said = [words for each in (error, *_causes(error)) for words in _words_of(each)]
             if not any(self._masker.found(words) for words in said):
                 raise
-            raise _told_without(error, self._masker) from None
+            if isinstance(error, ApplicationError):
+                # Without its details: they repeat the words, or have a secret of their own.
+                masked = ApplicationError(
+                    self._masker.masked(error.message),
+                    type=error.type,
+                    non_retryable=error.non_retryable,
+                    next_retry_delay=error.next_retry_delay,
+                )
+            else:
+                masked = ApplicationError(self._masker.masked(str(error)), type=type(error).__name__)
+            raise masked from None
 
 
 def _words_of(error: BaseException) -> tuple[str, ...]:
@@ -164,15 +174,3 @@ def _causes(error: BaseException) -> list[BaseException]:
         causes.append(cause)
         error = cause
     return causes
-
-
-def _told_without(error: Exception, masker: Masker) -> ApplicationError:
-    if not isinstance(error, ApplicationError):
-        return ApplicationError(masker.masked(str(error)), type=type(error).__name__)
-    # Without its details: they repeat the words, or have a secret of their own.
-    return ApplicationError(
-        masker.masked(error.message),
-        type=error.type,
-        non_retryable=error.non_retryable,
-        next_retry_delay=error.next_retry_delay,
-    )

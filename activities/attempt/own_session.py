@@ -3,7 +3,7 @@ writes to its live stream.
 """
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple, cast
 
@@ -152,17 +152,14 @@ class _WakingFirst(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002  the SDK's name
         name = activity.info().activity_type
         if name != CALL_MODEL and "." in name:
-            self._streaming.wake(settled=name == CHECKPOINT, begins=_begun_with(input.args))
+            # The reply that is begun with this activity; empty when it begins none.
+            match input.args:
+                case [PrepareReply() as ask] | [RestoreInput(ahead=PrepareReply() as ask)]:
+                    begun_with = ask.runtime.reply_id
+                case _:
+                    begun_with = ""
+            self._streaming.wake(settled=name == CHECKPOINT, begins=begun_with)
         return await super().execute_activity(input)
-
-
-def _begun_with(inputs: Sequence[Any]) -> str:
-    """The reply that is begun with this activity; empty when it begins none."""
-    match inputs:
-        case [PrepareReply() as ask] | [RestoreInput(ahead=PrepareReply() as ask)]:
-            return ask.runtime.reply_id
-        case _:
-            return ""
 
 
 def address_of(streams: Streams) -> str:

@@ -99,16 +99,13 @@ def own_keys(environ: Mapping[str, str], places: Iterable[KeyPlace], settings: M
         for number, pair in enumerate(() if setting.startswith("file:") else setting.split(",")):
             found[f"{variable}{f'_{number}' if number else ''}"] = pair.partition(":")[2]
     for name in _ADDRESSES:
-        found[f"{name}_PASSWORD"] = _password(known.get(name, ""))
+        address = known.get(name, "")
+        try:
+            found[f"{name}_PASSWORD"] = urlsplit(address).password or ""
+        except ValueError:
+            found[f"{name}_PASSWORD"] = ""
     kept = {name: value.strip() for name, value in found.items()}
     return {name: value for name, value in kept.items() if len(value) >= SHORTEST_CHARACTERS}
-
-
-def _password(address: str) -> str:
-    try:
-        return urlsplit(address).password or ""
-    except ValueError:
-        return ""
 
 
 log = logging.getLogger(__name__)

@@ -68,7 +68,7 @@ class _Layer:
         except BaseException as error:  # a middleware is anybody's; what is not done as it wants is not done
             if any(error is each for each in from_inside) or is_cancelled_here(error):
                 raise
-            raise self._failed(error) from None
+            raise failed(self._middleware, error) from None
         return answer
 
     async def _inside(self, given: Any, limit: asyncio.Timeout, from_inside: list[BaseException]) -> Any:
@@ -81,9 +81,6 @@ class _Layer:
         finally:
             if not limit.expired():
                 limit.reschedule(asyncio.get_running_loop().time() + OWN_SECONDS)
-
-    def _failed(self, error: BaseException) -> MiddlewareFailed:
-        return failed(self._middleware, error)
 
 
 def failed(middleware: Middleware, error: BaseException) -> MiddlewareFailed:
@@ -168,21 +165,17 @@ def load_middlewares(names: str) -> Middlewares:
     With a question mark: for agents that name it. Raises MiddlewareSetupError."""
     everywhere, offered = dict[str, Middleware](), dict[str, Middleware]()
     for part in names_in(names):
-        made = _load(part.removeprefix("?"))
+        place = part.removeprefix("?")
+        made = found_at(place, "middleware", MiddlewareSetupError)
+        if not isinstance(made, Middleware):
+            raise MiddlewareSetupError(
+                f"{place!r} is no middleware: it has to be a subclass of Middleware, or one's object"
+            )
+        for method in _METHODS:
+            if not inspect.iscoroutinefunction(getattr(made, method)):
+                raise MiddlewareSetupError(f"{place!r}: {method} has to be an async function")
+        made.name = made.name or place.partition(":")[2]
         kept = offered if part.startswith("?") else everywhere
         (everywhere if kept is offered else offered).pop(made.name, None)
         kept[made.name] = made
     return Middlewares(everywhere, offered)
-
-
-def _load(place: str) -> Middleware:
-    made = found_at(place, "middleware", MiddlewareSetupError)
-    if not isinstance(made, Middleware):
-        raise MiddlewareSetupError(
-            f"{place!r} is no middleware: it has to be a subclass of Middleware, or one's object"
-        )
-    for method in _METHODS:
-        if not inspect.iscoroutinefunction(getattr(made, method)):
-            raise MiddlewareSetupError(f"{place!r}: {method} has to be an async function")
-    made.name = made.name or place.partition(":")[2]
-    return made

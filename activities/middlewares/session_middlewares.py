@@ -128,7 +128,11 @@ class Wrapped:
         try:
             output = await around(self.middlewares, "on_acting", use, self.context, innermost, ToolOutput)
         except (MiddlewareFailed, Stopped) as error:
-            output = ToolOutput(output=f"{error} {_what_ran(ended)}", failed=True)
+            if ended.times:
+                what_ran = "The tool had run by then: what it did stays done, and what it answered is withheld."
+            else:
+                what_ran = "The tool did not run."
+            output = ToolOutput(output=f"{error} {what_ran}", failed=True)
         if ended.error is not None:
             raise ended.error
         return output
@@ -249,12 +253,6 @@ async def _check(given: ToolUse, use: ToolUse, ended: _Run, judged: Judged) -> N
             raise Stopped("a call that has run can't be made again with other arguments") from None
         ended.error = error
         raise
-
-
-def _what_ran(ended: _Run) -> str:
-    if ended.times:
-        return "The tool had run by then: what it did stays done, and what it answered is withheld."
-    return "The tool did not run."
 
 
 def _for_good(error: MiddlewareFailed) -> ApplicationError:

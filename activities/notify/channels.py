@@ -86,7 +86,17 @@ class Command:
 
     async def tell(self, message: NoticeMessage) -> None:
         with await asyncio.to_thread(_as_file, message.model_dump_json().encode() + b"\n") as told:
-            process = await self._started(told)
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *self._argv,
+                    stdin=told,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=asyncio.subprocess.STDOUT,
+                    env=scrubbed(os.environ),
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise NotTold(f"the command {self._argv[0]!r} can't be started: {error.strerror}") from error
         try:
             async with asyncio.timeout(self._seconds):
                 said, _ = await process.communicate()
@@ -99,19 +109,6 @@ class Command:
         if process.returncode:
             tail = visible(said.decode("utf-8", "replace").strip()[-TAIL_CHARS:])
             raise NotTold(f"the command {self._argv[0]!r} ended with {process.returncode}: {tail}")
-
-    async def _started(self, told: IO[bytes]) -> asyncio.subprocess.Process:
-        try:
-            return await asyncio.create_subprocess_exec(
-                *self._argv,
-                stdin=told,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
-                env=scrubbed(os.environ),
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise NotTold(f"the command {self._argv[0]!r} can't be started: {error.strerror}") from error
 
 
 def _as_file(text: bytes) -> IO[bytes]:

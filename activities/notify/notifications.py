@@ -49,13 +49,14 @@ class Notifying:
                 told.messages[key] = message_of(ledger, left, f"{session_key}\n{key}", self._masker)
         await asyncio.gather(*(_told_by(channel, told) for channel in self._channels))
         given = (
-            Given(key=key, channels=tuple(names), done=key not in told.messages or not self._missing(names))
+            Given(
+                key=key,
+                channels=tuple(names),
+                done=key not in told.messages or all(channel.name in names for channel in self._channels),
+            )
             for key, names in told.given.items()
         )
         return Told(tuple(given), "; ".join(dict.fromkeys(told.trouble))[:500])
-
-    def _missing(self, names: Sequence[str]) -> bool:
-        return any(channel.name not in names for channel in self._channels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +158,16 @@ def _channel(target: str, environment: Mapping[str, str]) -> Channel:
         case "http" | "https":
             return _webhook(target, environment.get(KEY, ""))
         case "maildir":
-            return _maildir(rest)
+            path, _, query = rest.partition("?")
+            asked = parse_qs(query)
+            if not path.startswith("/") or not asked.get("to") or set(asked) - {"to", "from"}:
+                raise BadNotifySetting(
+                    "LONGHAUL_NOTIFY: write 'maildir:/PATH?to=ADDRESS', with &from=ADDRESS if you like"
+                )
+            to, sender = asked["to"][-1], asked.get("from", ["longhaul@localhost"])[-1]
+            if any(not char.isprintable() for char in to + sender):
+                raise BadNotifySetting("LONGHAUL_NOTIFY: the maildir's addresses hold characters that no address has")
+            return Maildir(Path(path), to, sender)
         case "command":
             try:
                 argv = shlex.split(rest)
@@ -182,14 +192,3 @@ def _webhook(url: str, key: str) -> Channel:
             f"{KEY}: webhooks are signed with it; set at least {SHORTEST_KEY} characters, the same for all workers"
         )
     return Webhook(url, key)
-
-
-def _maildir(rest: str) -> Maildir:
-    path, _, query = rest.partition("?")
-    asked = parse_qs(query)
-    if not path.startswith("/") or not asked.get("to") or set(asked) - {"to", "from"}:
-        raise BadNotifySetting("LONGHAUL_NOTIFY: write 'maildir:/PATH?to=ADDRESS', with &from=ADDRESS if you like")
-    to, sender = asked["to"][-1], asked.get("from", ["longhaul@localhost"])[-1]
-    if any(not char.isprintable() for char in to + sender):
-        raise BadNotifySetting("LONGHAUL_NOTIFY: the maildir's addresses hold characters that no address has")
-    return Maildir(Path(path), to, sender)

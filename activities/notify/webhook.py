@@ -46,17 +46,15 @@ class Webhook:
 
     async def _posted(self, client: httpx.AsyncClient, message: NoticeMessage, body: bytes) -> int:
         """The status alone counts: what stands behind it is not read, however long it is."""
-        async with client.stream("POST", self._url, content=body, headers=self._headers(message, body)) as answer:
-            return answer.status_code
-
-    def _headers(self, message: NoticeMessage, body: bytes) -> dict[str, str]:
         now = str(int(time.time()))
-        return {
+        headers = {
             "Content-Type": "application/json",
             "Idempotency-Key": message.key,
             "X-Longhaul-Timestamp": now,
             "X-Longhaul-Signature": signature(self._key, now, body),
         }
+        async with client.stream("POST", self._url, content=body, headers=headers) as answer:
+            return answer.status_code
 
 
 def signature(key: str, timestamp: str, body: bytes) -> str:
