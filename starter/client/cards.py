@@ -120,14 +120,12 @@ async def listed(row: WorkflowExecution) -> tuple[SessionCard, Waits | None]:
     memo = await texts_of_memo(row)
     if memo is None:
         return replace(_card(row, {}), status=DELETED), None
-    return _card(row, memo), _waits(memo.get(WAITS))
-
-
-def _waits(told: str | None) -> Waits | None:
+    told = memo.get(WAITS)
     try:
-        return Waits.model_validate_json(told) if told else None
+        waits = Waits.model_validate_json(told) if told else None
     except ValidationError:
-        return None  # somebody else's memo, or of a later release
+        waits = None  # somebody else's memo, or of a later release
+    return _card(row, memo), waits
 
 
 def _card(row: WorkflowExecution, memo: Mapping[str, str | None]) -> SessionCard:

@@ -86,7 +86,22 @@ async def apply_schedules(
 
     Raises BadSchedule: for one that can't be meant, and one whose name is taken by what is not of this agent's file.
     """
-    wanted = [_wanted(name, table, agent, user) for name, table in tables.items()]
+    wanted: list[WantedSchedule] = []
+    for name, table in tables.items():
+        terms = ScheduleTerms(
+            cron=table.cron,
+            zone=table.zone,
+            every_seconds=table.every or 0.0,
+            overlap=table.overlap,
+            catch_up_seconds=table.catch_up,
+            user=user,
+            session=table.session,
+            file=agent.name,
+        )
+        try:
+            wanted.append(wanted_schedule(name, table.prompt, agent, terms, paused=table.paused))
+        except BadSchedule as error:
+            raise BadSchedule(f"schedules.{name[:100]}: {error}") from error
     there = {card.name: card for card in await schedules.list()}
     for one in wanted:
         await schedules.terms_before(one)
@@ -98,20 +113,3 @@ async def apply_schedules(
             await schedules.remove(name)
         applied.append(Applied(name, "removed" if remove else "gone from the file"))
     return applied
-
-
-def _wanted(name: str, table: ScheduleTable, agent: AgentSpec, user: str | None) -> WantedSchedule:
-    terms = ScheduleTerms(
-        cron=table.cron,
-        zone=table.zone,
-        every_seconds=table.every or 0.0,
-        overlap=table.overlap,
-        catch_up_seconds=table.catch_up,
-        user=user,
-        session=table.session,
-        file=agent.name,
-    )
-    try:
-        return wanted_schedule(name, table.prompt, agent, terms, paused=table.paused)
-    except BadSchedule as error:
-        raise BadSchedule(f"schedules.{name[:100]}: {error}") from error

@@ -196,12 +196,9 @@ class Hub:
                 if time.monotonic() > until or not is_being_left:
                     raise  # asked once more when nobody is: whoever was may have gone since
             await asyncio.sleep(0.1)
-            is_being_left = await self._is_being_left()
-
-    async def _is_being_left(self) -> bool:
-        """Whether somebody is on the way out, or all were and the hub is about to be gone."""
-        members = (await self.show()).members
-        return not members or any(member.leaving for member in members)
+            # Whether somebody is on the way out, or all were and the hub is about to be gone.
+            members = (await self.show()).members
+            is_being_left = not members or any(member.leaving for member in members)
 
     async def delete(self, *members: Session | str) -> None:
         """Let members go: they hear what was said before, and nothing after."""

@@ -8,7 +8,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowQueryFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from longhaul.agent.values.conversation.messages import HintBlock, Msg, UserMsg
+from longhaul.agent.values.conversation.messages import HintBlock, UserMsg
 from longhaul.starter.client.reading.queries import QUERY_TIMEOUT, Asking, BlobsAway, NoWorker, Unexplained
 from longhaul.starter.client.updates import Sending
 from longhaul.starter.client.wire import Refused, as_messages
@@ -49,7 +49,12 @@ async def rescue(asking: Asking, sending: Sending, by: str) -> Rescued:
         raise Refused("the session is well: it answers, so there is nothing to rescue")
     ran = await _since_the_checkpoint(asking)
     await asking.handle.terminate(f"rescued by {by or 'somebody'}: its tasks failed for good")
-    await sending.update_with_start("observe", {"messages": as_messages(_told(ran))})
+    calls = "; ".join(map(str, ran)) or "none"
+    hint = (
+        "This session could not go on and was begun again from its last checkpoint. Calls behind it, whose "
+        f"effects may be there although you see nothing of them: {calls}. Look before you repeat any."
+    )
+    await sending.update_with_start("observe", {"messages": as_messages(UserMsg("longhaul", [HintBlock(hint=hint)]))})
     return Rescued((await _begun(asking)).hold, ran)
 
 
@@ -103,15 +108,6 @@ def _text(payload: Payload) -> str:
         return str(json.loads(payload.data))
     except ValueError:
         return ""
-
-
-def _told(ran: tuple[Ran, ...]) -> Msg:
-    calls = "; ".join(map(str, ran)) or "none"
-    hint = (
-        "This session could not go on and was begun again from its last checkpoint. Calls behind it, whose "
-        f"effects may be there although you see nothing of them: {calls}. Look before you repeat any."
-    )
-    return UserMsg("longhaul", [HintBlock(hint=hint)])
 
 
 async def _begun(asking: Asking) -> Status:

@@ -209,17 +209,16 @@ def _check_cron(line: str) -> None:
             f"cron: {line[:120]!r} has to be five fields (minute, hour, day of the month, month, day of the "
             "week) or a word as @daily; a time zone is said by itself"
         )
-    if _never_comes(fields[2], fields[3]):
-        raise BadSchedule(f"cron: {line[:120]!r} never comes: no month that it names has a day that it names")
-
-
-def _never_comes(days: str, months: str) -> bool:
-    """As February 30: the server takes it, and never fires. What can't be read here, the server refuses."""
+    # As February 30: the server takes it, and never fires. What can't be read here, the server refuses.
+    days = fields[2]
+    months = fields[3]
     try:
         first = min(day for part in days.split(",") for day in _each(part, 31))
-        return first > max(_MOST_DAYS[month - 1] for part in months.split(",") for month in _each(part, 12))
+        never_comes = first > max(_MOST_DAYS[month - 1] for part in months.split(",") for month in _each(part, 12))
     except (ValueError, IndexError):
-        return False
+        never_comes = False
+    if never_comes:
+        raise BadSchedule(f"cron: {line[:120]!r} never comes: no month that it names has a day that it names")
 
 
 def _each(part: str, most: int) -> range:

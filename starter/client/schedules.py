@@ -69,23 +69,19 @@ async def fire_now(client: Client, schedule: ScheduleHandle, within: timedelta) 
             break
         if not seen and spent >= told * TELL_AGAIN_SECONDS:
             told += 1
-            await _tell(client, schedule.id, due)
+            trigger = TriggerImmediatelyRequest()
+            trigger.scheduled_time.FromDatetime(due)
+            await client.workflow_service.patch_schedule(
+                PatchScheduleRequest(
+                    namespace=client.namespace,
+                    schedule_id=schedule.id,
+                    identity=client.identity,
+                    patch=SchedulePatch(trigger_immediately=trigger),
+                ),
+                retry=True,
+            )
         await asyncio.sleep(POLL_SECONDS)
     return came
-
-
-async def _tell(client: Client, schedule_id: str, due: datetime) -> None:
-    trigger = TriggerImmediatelyRequest()
-    trigger.scheduled_time.FromDatetime(due)
-    await client.workflow_service.patch_schedule(
-        PatchScheduleRequest(
-            namespace=client.namespace,
-            schedule_id=schedule_id,
-            identity=client.identity,
-            patch=SchedulePatch(trigger_immediately=trigger),
-        ),
-        retry=True,
-    )
 
 
 async def past_firing(client: Client, result: ScheduleActionResult) -> PastFiring:

@@ -170,12 +170,9 @@ async def _done(status: Ask, before: Status, moves: Moves) -> bool:
         if not now.compressing:
             return False  # by the time that it could have been done there was nothing that could go
         if now.status in ("waiting", "paused"):
+            whom = "somebody to resume it" if now.hold or now.paused_since else "answers to its open calls"
             raise CompressionPending(
-                f"session {now.session_id!r} will do it when it goes on; it waits for {_whom(now)}, see "
+                f"session {now.session_id!r} will do it when it goes on; it waits for {whom}, see "
                 f"`longhaul show {now.session_id}`"
             )
         await moves.rest()
-
-
-def _whom(status: Status) -> str:
-    return "somebody to resume it" if status.hold or status.paused_since else "answers to its open calls"

@@ -105,13 +105,10 @@ class InputField:
             case "yes or no":
                 raise ValueError(f"{self.name}: {shown(written)} is neither yes nor no; type one of the two")
             case _:
-                return self._json(written)
-
-    def _json(self, written: str) -> Any:
-        try:
-            return json.loads(written, parse_constant=_no_number)
-        except (ValueError, RecursionError):
-            raise ValueError(f"{self.name}: {shown(written)} is no {self.kind}; type it as in JSON") from None
+                try:
+                    return json.loads(written, parse_constant=_no_number)
+                except (ValueError, RecursionError):
+                    raise ValueError(f"{self.name}: {shown(written)} is no {self.kind}; type it as in JSON") from None
 
 
 def fields_of(schema: Schema) -> Iterator[InputField]:
@@ -120,8 +117,21 @@ def fields_of(schema: Schema) -> Iterator[InputField]:
     wanted = cast(list[object], required) if isinstance(required, list) else []
     for name, field in cast(Schema, properties).items() if isinstance(properties, dict) else ():
         meant = _meant(field, schema)
-        kind, choices = _kind(meant)
-        yield InputField(name, kind, _about(meant, name), choices, name in wanted)
+        match meant.get("enum"), meant.get("type"):
+            case [*several], _ if several and all(isinstance(one, str) for one in several):
+                kind, choices = "choice", tuple(several)
+            case None, "boolean":
+                kind, choices = "yes or no", ()
+            case None, "string" if "const" not in meant:
+                kind, choices = "text", ()
+            case None, "integer" | "number":
+                kind, choices = "number", ()
+            case _:
+                kind, choices = "JSON", ()
+        # What is said of a field, if it says more than its name, which pydantic gives as a title.
+        said = meant.get("description") or meant.get("title")
+        about = said if isinstance(said, str) and said.lower() != name.lower().replace("_", " ") else ""
+        yield InputField(name, kind, about, choices, name in wanted)
 
 
 def fill_in(
@@ -159,26 +169,6 @@ def _meant(field: object, root: Schema) -> Schema:
             return found
         found = {**cast(Schema, there), **{word: found[word] for word in ("title", "description") if word in found}}
     return found
-
-
-def _about(schema: Schema, name: str) -> str:
-    """What is said of a field, if it says more than its name, which pydantic gives as a title."""
-    said = schema.get("description") or schema.get("title")
-    return said if isinstance(said, str) and said.lower() != name.lower().replace("_", " ") else ""
-
-
-def _kind(schema: Schema) -> tuple[str, tuple[str, ...]]:
-    match schema.get("enum"), schema.get("type"):
-        case [*several], _ if several and all(isinstance(one, str) for one in several):
-            return "choice", tuple(several)
-        case None, "boolean":
-            return "yes or no", ()
-        case None, "string" if "const" not in schema:
-            return "text", ()
-        case None, "integer" | "number":
-            return "number", ()
-        case _:
-            return "JSON", ()
 
 
 def _complaints(error: ValidationError) -> Iterator[str]:

@@ -79,7 +79,9 @@ class Following:
                 return self._live_ones()
         if trouble := self._trouble():
             return trouble
-        looks = self._moves if self._is_untold() else None
+        # Nothing says that there is more than was read.
+        is_untold = self._caught_up and not (self._items or self._more_is_recorded or self._expects)
+        looks = self._moves if is_untold else None
         if looks is not None and not await self._has_moved(looks):
             return []
         self._more_is_recorded = self._expects = False
@@ -88,7 +90,12 @@ class Following:
         if page.events:
             self._next = page.events[-1].seq + 1
             self._news_at = asyncio.get_running_loop().time()
-            await self._doubt_the_stream()
+            # A session that does this and that, of which its stream says nothing, may have another one by now.
+            unheard = self._caught_up and not self._announced
+            self._unheard = self._unheard + 1 if unheard else 0
+            self._announced = False
+            if unheard and self._stream is not None and (self._unheard == 1 or self._unheard % UNHEARD == 0):
+                await self._stream.look_again()
         self._caught_up = self.is_fresh = self._next > page.last
         if not self._caught_up:
             return [*overtaken, *page.events]
@@ -104,10 +111,6 @@ class Following:
         await self._printing.printed()
         if self._stream is not None:
             await self._stream.aclose()
-
-    def _is_untold(self) -> bool:
-        """Nothing says that there is more than was read."""
-        return self._caught_up and not (self._items or self._more_is_recorded or self._expects)
 
     async def _has_moved(self, moves: Moves) -> bool:
         due = await moves.due()
@@ -151,14 +154,6 @@ class Following:
             now = ((item.kind == "wake" and not kept) or self._live.is_of_now(item) for item in items)
             self._announced = self._announced or any(now)
         return items
-
-    async def _doubt_the_stream(self) -> None:
-        """A session that does this and that, of which its stream says nothing, may have another one by now."""
-        unheard = self._caught_up and not self._announced
-        self._unheard = self._unheard + 1 if unheard else 0
-        self._announced = False
-        if unheard and self._stream is not None and (self._unheard == 1 or self._unheard % UNHEARD == 0):
-            await self._stream.look_again()
 
     def _says_more_is_recorded(self, item: Item) -> bool:
         return item.kind in _SURELY_RECORDED or (item.kind in PIECES and not self._live.is_open(item.call))
@@ -396,7 +391,11 @@ async def _rest(
     clock = asyncio.get_running_loop().time
     began = looked = clock()
     while True:
-        pause = _pause(stream, pauses)
+        # Seconds between looks. They cost little, but not nothing: the longer it has been, the less a person minds.
+        if stream.reached and stream.heard:
+            pause = max(pauses.length(LONGEST_HEARD_SECONDS), LONGEST_WITH_STREAM_SECONDS)
+        else:
+            pause = max(pauses.length(LONGEST_UNHEARD_SECONDS), UNHEARD_SECONDS if stream.reached else 0.0)
         apart = min(max((looked - began) / 5, SHORTEST_BELOW_SECONDS), LONGEST_BELOW_SECONDS)
         if await stream.rest(pause if asks_below is None else min(pause, apart), ends):
             return ()
@@ -408,10 +407,3 @@ async def _rest(
             looked = clock()
             if asked := await asks_below():
                 return asked
-
-
-def _pause(stream: LiveStream, pauses: Pauses) -> float:
-    """Seconds between looks. They cost little, but not nothing: the longer it has been, the less a person minds."""
-    if stream.reached and stream.heard:
-        return max(pauses.length(LONGEST_HEARD_SECONDS), LONGEST_WITH_STREAM_SECONDS)
-    return max(pauses.length(LONGEST_UNHEARD_SECONDS), UNHEARD_SECONDS if stream.reached else 0.0)

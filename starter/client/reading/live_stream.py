@@ -281,7 +281,14 @@ class LiveEvents:
 
     def _piece(self, call: _Call, item: Item) -> Iterator[AgentEvent]:
         start, delta, _ = _TYPES[item.kind]
-        about = self._about(item)
+        block_id = f"{item.call}.{item.attempt}.{item.block}"
+        match item.kind:
+            case "tool_call":
+                about = {"block_id": block_id, "tool_call_id": item.tool_call_id, "tool_call_name": item.name}
+            case "output":
+                about = {"block_id": block_id, "tool_call_id": item.call.removeprefix("tool:")}
+            case _:
+                about = {"block_id": block_id}
         if call.block is None or (call.block.type, call.block.block_id) != (delta, about["block_id"]):
             yield from self._ended_block(call)
             if start is not None:
@@ -294,17 +301,6 @@ class LiveEvents:
         for _, delta, end in _TYPES.values():
             if last is not None and last.type == delta and end is not None:
                 yield last.model_copy(update={"type": end, "delta": ""})
-
-    @staticmethod
-    def _about(item: Item) -> dict[str, Any]:
-        block_id = f"{item.call}.{item.attempt}.{item.block}"
-        match item.kind:
-            case "tool_call":
-                return {"block_id": block_id, "tool_call_id": item.tool_call_id, "tool_call_name": item.name}
-            case "output":
-                return {"block_id": block_id, "tool_call_id": item.call.removeprefix("tool:")}
-            case _:
-                return {"block_id": block_id}
 
     def _event(self, item: Item, kind: EventType, **about: Any) -> AgentEvent:
         live = Live(call=item.call, attempt=item.attempt, index=item.index)
@@ -350,7 +346,21 @@ class ToldOnce:
     def of(self, event: AgentEvent) -> list[AgentEvent]:
         if event.live is not None:
             return self._live(event, event.live)
-        return self._recorded(event) if event.seq else [event]
+        if not event.seq:
+            return [event]
+        if event.type in _DELTAS:
+            block = self._next(event)
+            if block is None:
+                return [event]
+            told = "".join(block.pieces)
+            if not event.delta.startswith(told):
+                return [_withdrawn(block, event), event]
+            return [event.model_copy(update={"delta": event.delta[len(told) :], "whole": event.delta})]
+        if event.type == "MODEL_CALL_END":
+            return [*self._left_over("model:", event), event]
+        if event.type == "REPLY_END":
+            return [*self._left_over("", event), event]
+        return [event]
 
     def _live(self, event: AgentEvent, live: Live) -> list[AgentEvent]:
         if event.name == RESTARTED:
@@ -375,24 +385,6 @@ class ToldOnce:
         said = "".join(block.pieces)
         block.blank = not said.strip()
         return [] if block.blank else [event.model_copy(update={"delta": said})]
-
-    def _recorded(self, event: AgentEvent) -> list[AgentEvent]:
-        if event.type in _DELTAS:
-            return self._whole(event)
-        if event.type == "MODEL_CALL_END":
-            return [*self._left_over("model:", event), event]
-        if event.type == "REPLY_END":
-            return [*self._left_over("", event), event]
-        return [event]
-
-    def _whole(self, event: AgentEvent) -> list[AgentEvent]:
-        block = self._next(event)
-        if block is None:
-            return [event]
-        told = "".join(block.pieces)
-        if not event.delta.startswith(told):
-            return [_withdrawn(block, event), event]
-        return [event.model_copy(update={"delta": event.delta[len(told) :], "whole": event.delta})]
 
     def _next(self, event: AgentEvent) -> _Block | None:
         """The first that was told of this kind: the record has another id for it, and for its call perhaps, too. Of a

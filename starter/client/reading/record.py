@@ -19,7 +19,6 @@ from longhaul.agent.plain.errors import Damaged
 from longhaul.agent.plain.text import Pages
 from longhaul.agent.values.conversation.messages import ContentBlock, Msg, ToolCallBlock, ToolCallState
 from longhaul.agent.values.conversation.tools import answered_in
-from longhaul.agent.views.event_types import AgentEvent
 from longhaul.agent.views.events import EventFold
 from longhaul.agent.views.trajectory import Trajectory, TrajectoryEvent
 from longhaul.starter.client.reading.queries import Asking, NoSession
@@ -184,7 +183,9 @@ class SessionReader:
         page = await self._asking.query("events", EventPage, start)
         if page.first <= max(start, 1):
             return page
-        earlier = await self._earlier_events(start, page.first)
+        fold = EventFold()
+        log = [entry async for entry in self._entries.all()]
+        earlier = [event for event in fold.catch_up(log) if start <= event.seq < page.first]
         return page.model_copy(update={"events": tuple(earlier), "first": 1})
 
     async def last_event(self) -> int:
@@ -208,7 +209,13 @@ class SessionReader:
     async def _whole(self, found: ReplyResult, message: Msg) -> Msg:
         pieces = [piece async for piece in self.transcript(found.start, found.end)]
         said = [block for piece in pieces if piece.id == message.id for block in piece.content]
-        earlier = [_settled(block) for block in said[: len(said) - len(message.content)]]
+        earlier: list[ContentBlock] = []
+        for block in said[: len(said) - len(message.content)]:
+            # A call as the session shows it that has its result.
+            if isinstance(block, ToolCallBlock):
+                earlier.append(block.model_copy(update={"state": ToolCallState.FINISHED}))
+            else:
+                earlier.append(block)
         content = (*earlier, *message.content)
         return message.model_copy(update={"content": content, **answered_in(content, message.finished_reason)})
 
@@ -244,15 +251,3 @@ class SessionReader:
     async def _earlier_messages(self, start: int, end: int) -> AsyncIterator[Msg]:
         async for _, message in self._entries.sealed_messages(start, end):
             yield message
-
-    async def _earlier_events(self, start: int, end: int) -> list[AgentEvent]:
-        fold = EventFold()
-        log = [entry async for entry in self._entries.all()]
-        return [event for event in fold.catch_up(log) if start <= event.seq < end]
-
-
-def _settled(block: ContentBlock) -> ContentBlock:
-    """A call as the session shows it that has its result."""
-    if not isinstance(block, ToolCallBlock):
-        return block
-    return block.model_copy(update={"state": ToolCallState.FINISHED})
