@@ -191,18 +191,18 @@ def forms_of(asked: ServerAsked | None) -> list[QuestionForm]:
 
 def answers_of(asked: ServerAsked, form: Mapping[str, str]) -> dict[str, Any]:
     """By the server's keys. Raises Problem, which names the field."""
-    return {key: _answer(number, question, form) for number, (key, question) in enumerate(asked.questions.items())}
-
-
-def _answer(number: int, question: ServerQuestion, form: Mapping[str, str]) -> dict[str, Any]:
-    own = {name.removeprefix(f"{number}."): value for name, value in form.items() if name.startswith(f"{number}.")}
-    action = own.get("action", "")
-    if action not in ACTIONS:
-        raise wrong("action", action, f"is none of {', '.join(ACTIONS)}; choose one")
-    if action != "accept" or question.url:
-        return {"action": action}
-    fields = _fields(question)
-    return {"action": action, "content": edited(fields, _defaults(question), own) if fields else {}}
+    answers: dict[str, Any] = {}
+    for number, (key, question) in enumerate(asked.questions.items()):
+        own = {name.removeprefix(f"{number}."): value for name, value in form.items() if name.startswith(f"{number}.")}
+        action = own.get("action", "")
+        if action not in ACTIONS:
+            raise wrong("action", action, f"is none of {', '.join(ACTIONS)}; choose one")
+        if action != "accept" or question.url:
+            answers[key] = {"action": action}
+        else:
+            fields = _fields(question)
+            answers[key] = {"action": action, "content": edited(fields, _defaults(question), own) if fields else {}}
+    return answers
 
 
 def _fields(question: ServerQuestion) -> list[Field]:

@@ -196,15 +196,13 @@ class _Static(_Entry):
     async def _looked_at(self, request: Request) -> ASGIApp:
         name = request.path_params["name"]
         if name == "icon.svg":
-            return Response(_icon(request.query_params.get("waiting", "")), media_type="image/svg+xml")
+            # With the count of what waits, where any does.
+            waiting = request.query_params.get("waiting", "")
+            count = int(waiting) if waiting.isascii() and waiting.isdigit() and len(waiting) < 10 else 0
+            text = "L" if not count else str(count) if count <= MOST_COUNTED else f"{MOST_COUNTED}+"
+            icon = ICON.format(ground="#a3242b" if count else "#0b5a8a", size=20 if len(text) < 3 else 15, text=text)
+            return Response(icon, media_type="image/svg+xml")
         if name not in STATIC:
             raise Problem("not-found", "there is no such file")
         file = pages.FOLDER / "static" / name
         return FileResponse(file, media_type=STATIC[name], headers={"Cache-Control": "no-cache"})
-
-
-def _icon(waiting: str) -> str:
-    """With the count of what waits, where any does."""
-    count = int(waiting) if waiting.isascii() and waiting.isdigit() and len(waiting) < 10 else 0
-    text = "L" if not count else str(count) if count <= MOST_COUNTED else f"{MOST_COUNTED}+"
-    return ICON.format(ground="#a3242b" if count else "#0b5a8a", size=20 if len(text) < 3 else 15, text=text)

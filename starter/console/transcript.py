@@ -325,18 +325,18 @@ def said_messages(messages: Sequence[Msg]) -> list[SaidMessage]:
         block.id: block for message in messages for block in message.content if isinstance(block, ToolResultBlock)
     }
     called = {block.id for message in messages for block in message.content if isinstance(block, ToolCallBlock)}
-    shown = [_message(message, results, called) for message in messages]
+    shown: list[SaidMessage] = []
+    for message in messages:
+        blocks = [shown for block in message.content for shown in _block(block, message.role, results, called)]
+        ended = ""
+        if message.finished_reason is FinishedReason.REFUSED and message.error is not None:
+            ended = one_line(message.error.message)
+        elif message.finished_reason is FinishedReason.INCOMPLETE:
+            ended = "the message broke off here"
+        shown.append(
+            SaidMessage(message.id, message.role, one_line(message.name), message.created_at, tuple(blocks), ended)
+        )
     return [one for one in shown if one.blocks or one.ended]
-
-
-def _message(message: Msg, results: dict[str, ToolResultBlock], called: set[str]) -> SaidMessage:
-    blocks = [shown for block in message.content for shown in _block(block, message.role, results, called)]
-    ended = ""
-    if message.finished_reason is FinishedReason.REFUSED and message.error is not None:
-        ended = one_line(message.error.message)
-    elif message.finished_reason is FinishedReason.INCOMPLETE:
-        ended = "the message broke off here"
-    return SaidMessage(message.id, message.role, one_line(message.name), message.created_at, tuple(blocks), ended)
 
 
 def _block(

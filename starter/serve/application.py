@@ -87,9 +87,20 @@ def application(served: Served, pages: Sequence[Route] = ()) -> Starlette:
     by_path = groupby(sorted(OPERATIONS, key=lambda one: one.path), key=lambda one: one.path)
     doors = [Route(path, Door(served, tuple(operations))) for path, operations in by_path]
     hooks = Route(webhooks.PATH, WebhookDoor(served))
+    if served.origins:
+        for_web_pages = [
+            Middleware(
+                CORSMiddleware,
+                allow_origins=list(served.origins),
+                allow_methods=["GET", "POST"],
+                allow_headers=["Authorization", "Content-Type", IDEMPOTENCY_KEY, LAST_EVENT_ID],
+            )
+        ]
+    else:
+        for_web_pages = []
     app = Starlette(
         routes=[Route("/openapi.json", openapi, methods=["GET"]), Route(PATH, McpDoor(served)), hooks, *doors, *pages],
-        middleware=[Middleware(Guard, served=served), *_for_web_pages(served)],
+        middleware=[Middleware(Guard, served=served), *for_web_pages],
         exception_handlers={404: _nothing_here, 405: _not_so},
     )
     app.router.redirect_slashes = False
@@ -100,19 +111,6 @@ def application(served: Served, pages: Sequence[Route] = ()) -> Starlette:
 def _described(root_path: str, *, guarded: bool) -> bytes:
     """Made when somebody asks: it takes longer than all else that a server does before it serves."""
     return json.dumps(document(OPERATIONS, root_path, guarded=guarded)).encode()
-
-
-def _for_web_pages(served: Served) -> list[Middleware]:
-    if not served.origins:
-        return []
-    return [
-        Middleware(
-            CORSMiddleware,
-            allow_origins=list(served.origins),
-            allow_methods=["GET", "POST"],
-            allow_headers=["Authorization", "Content-Type", IDEMPOTENCY_KEY, LAST_EVENT_ID],
-        )
-    ]
 
 
 async def _nothing_here(request: Request, error: Exception) -> Response:

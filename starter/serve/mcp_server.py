@@ -106,18 +106,16 @@ class _Readable(ObjectReceiveStream[SessionMessage | Exception]):
 
     async def receive(self) -> SessionMessage | Exception:
         while isinstance(one := await self.hear(), Exception):
-            await self.say(_unreadable(one))
+            # As by HTTP. The package leaves a line without an answer that it can't read, and its client waits for
+            # ever.
+            why = what_is_wrong(one) if isinstance(one, ValidationError) else str(one)
+            said = types.ErrorData(code=types.PARSE_ERROR, message=f"Parse error: {harmless(why)}")
+            unreadable = SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=None, error=said))
+            await self.say(unreadable)
         return one
 
     async def aclose(self) -> None:
         await self.close()
-
-
-def _unreadable(error: Exception) -> SessionMessage:
-    """As by HTTP. The package leaves a line without an answer that it can't read, and its client waits for ever."""
-    why = what_is_wrong(error) if isinstance(error, ValidationError) else str(error)
-    said = types.ErrorData(code=types.PARSE_ERROR, message=f"Parse error: {harmless(why)}")
-    return SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=None, error=said))
 
 
 async def answer(served: Served, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:

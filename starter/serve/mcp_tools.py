@@ -167,21 +167,18 @@ class Telling:
             self._parts.append(said)
             self._size += len(said)
             self.last = max(self.last, event.seq)
-            self._note(event)
-
-    def _note(self, event: AgentEvent) -> None:
-        match event.type:
-            case "REPLY_START" | "REPLY_END":
-                self._has_ended = event.type == "REPLY_END"
-                self._waiting.clear()
-            case "REQUIRE_USER_CONFIRM" | "REQUIRE_EXTERNAL_EXECUTION":
-                self._waiting.update(call.id for call in event.tool_calls)
-            case "USER_CONFIRM_RESULT":
-                self._waiting.difference_update(one["call_id"] for one in event.value["decisions"])
-            case "TOOL_RESULT_END":
-                self._waiting.discard(event.tool_call_id)
-            case _:
-                pass
+            match event.type:
+                case "REPLY_START" | "REPLY_END":
+                    self._has_ended = event.type == "REPLY_END"
+                    self._waiting.clear()
+                case "REQUIRE_USER_CONFIRM" | "REQUIRE_EXTERNAL_EXECUTION":
+                    self._waiting.update(call.id for call in event.tool_calls)
+                case "USER_CONFIRM_RESULT":
+                    self._waiting.difference_update(one["call_id"] for one in event.value["decisions"])
+                case "TOOL_RESULT_END":
+                    self._waiting.discard(event.tool_call_id)
+                case _:
+                    pass
 
 
 def told(event: AgentEvent) -> str:

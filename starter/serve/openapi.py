@@ -88,9 +88,13 @@ def document(operations: Sequence[Operation], root_path: str = "", *, guarded: b
     paths: dict[str, Json] = {}
     for operation in operations:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _described(operation, schemas, guarded=guarded)
+    try:
+        release = version("longhaul-agents")
+    except PackageNotFoundError:
+        release = "0"
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Longhaul", "version": _release(), "summary": "Sessions of durable agents"},
+        "info": {"title": "Longhaul", "version": release, "summary": "Sessions of durable agents"},
         "servers": [{"url": root_path or "/"}],
         "paths": paths,
         "components": {
@@ -109,10 +113,24 @@ def _models(operation: Operation) -> Iterable[Used]:
 
 
 def _described(operation: Operation, schemas: Schemas, *, guarded: bool) -> Json:
+    in_path = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+        for name in re.findall(r"{(\w+)}", operation.path)
+    ]
+    in_headers = [
+        {"name": name, "in": "header", "required": False, "schema": {"type": "string"}, "description": meaning}
+        for name, meaning in operation.headers
+    ]
+    # Query models hold plain values only, so that no schema refers to another one.
+    properties: dict[str, Json] = operation.query.model_json_schema().get("properties", {})
+    in_query = [
+        {"name": name, "in": "query", "required": False, "schema": schema, **_described_by(schema)}
+        for name, schema in properties.items()
+    ]
     found: Json = {
         "operationId": operation.name,
         "summary": operation.summary,
-        "parameters": [*_in_path(operation), *_in_query(operation), *_in_headers(operation)],
+        "parameters": [*in_path, *in_query, *in_headers],
         "responses": _responses(operation, schemas),
     }
     if operation.scope is not None and guarded:
@@ -129,31 +147,8 @@ def _described(operation: Operation, schemas: Schemas, *, guarded: bool) -> Json
     return found
 
 
-def _in_path(operation: Operation) -> list[Json]:
-    return [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
-        for name in re.findall(r"{(\w+)}", operation.path)
-    ]
-
-
-def _in_query(operation: Operation) -> list[Json]:
-    """Query models hold plain values only, so that no schema refers to another one."""
-    properties: dict[str, Json] = operation.query.model_json_schema().get("properties", {})
-    return [
-        {"name": name, "in": "query", "required": False, "schema": schema, **_described_by(schema)}
-        for name, schema in properties.items()
-    ]
-
-
 def _described_by(schema: Json) -> Json:
     return {"description": schema["description"]} if "description" in schema else {}
-
-
-def _in_headers(operation: Operation) -> list[Json]:
-    return [
-        {"name": name, "in": "header", "required": False, "schema": {"type": "string"}, "description": meaning}
-        for name, meaning in operation.headers
-    ]
 
 
 def _responses(operation: Operation, schemas: Schemas) -> Json:
@@ -170,10 +165,3 @@ def _responses(operation: Operation, schemas: Schemas) -> Json:
     kinds = ", ".join(f"{status} {kind}" for kind, (status, _) in TITLES.items())
     problem = {"description": f"A problem: {kinds}", "content": {MEDIA_TYPE: {"schema": schemas[PROBLEM]}}}
     return {**found, "default": problem}
-
-
-def _release() -> str:
-    try:
-        return version("longhaul-agents")
-    except PackageNotFoundError:
-        return "0"

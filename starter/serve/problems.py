@@ -106,7 +106,15 @@ def problem_of(error: Exception) -> Problem:
         case Problem():
             return error
         case ValidationError():
-            return Problem("invalid", what_is_wrong(error), errors=_fields(error))
+            fields = tuple(
+                FieldError(
+                    field=".".join(str(part) for part in one["loc"]) or "body",
+                    value=_brief(one.get("input")),
+                    detail=one["msg"].removeprefix("Value error, "),
+                )
+                for one in error.errors(include_url=False)[:MOST_ERRORS]
+            )
+            return Problem("invalid", what_is_wrong(error), errors=fields)
         case NoSession():
             return Problem("not-found", str(error))
         case Refused() | NoSuchStep() | CompressionFailed() | CompressionPending():
@@ -134,17 +142,6 @@ def _unforeseen(error: Exception) -> Problem:
     if isinstance(error, BadAgent | BadSettingsFile):
         return Problem("failed", "the agent's file can't be used; the server's log says what to change in it")
     return Problem("failed", "the server's log says more")
-
-
-def _fields(error: ValidationError) -> tuple[FieldError, ...]:
-    return tuple(
-        FieldError(
-            field=".".join(str(part) for part in one["loc"]) or "body",
-            value=_brief(one.get("input")),
-            detail=one["msg"].removeprefix("Value error, "),
-        )
-        for one in error.errors(include_url=False)[:MOST_ERRORS]
-    )
 
 
 def _brief(value: Any) -> str:

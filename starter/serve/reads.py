@@ -10,7 +10,6 @@ from temporalio.service import RPCError
 from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.agent.views.would_pass import WouldPass
 from longhaul.starter.client.cards import CLOSED, SessionCard
-from longhaul.starter.client.inbox import Inbox
 from longhaul.starter.hosting.deployment import versions
 from longhaul.starter.reach.pollers import Poller, pollers
 from longhaul.starter.reach.storage_places import keeper_of
@@ -41,7 +40,7 @@ from longhaul.starter.serve.response_bodies import (
     WorkerRow,
     Workers,
 )
-from longhaul.workflows.contract import PendingCall, ReplyResult, Status
+from longhaul.workflows.contract import ReplyResult, Status
 
 Told = TypeVar("Told", bound=BaseModel)
 MOST_PAGE_BYTES = 2_000_000
@@ -88,7 +87,10 @@ def _is_wanted(card: SessionCard, query: Listing) -> bool:
 async def inbox(call: Call) -> InboxBody:
     query: Sorting = call.query
     found = await call.app.inbox(user=_listed_user(call), team=query.team, tool=query.tool, overdue=query.overdue)
-    calls = [_asked(found, card, waiting) for card, waiting in found.calls]
+    calls: list[Asked] = []
+    for card, waiting in found.calls:
+        root = found.root_of(card)
+        calls.append(Asked(session=Row.of(card), call=waiting, root=Row.of(root) if root is not None else None))
     silent = [Row.of(card) for card in found.silent]
     held = [Held(session=Row.of(card), hold=status.hold) for card, status in found.held]
     paused = [Resting(session=Row.of(card), **_rest(status)) for card, status in found.paused]
@@ -99,11 +101,6 @@ async def inbox(call: Call) -> InboxBody:
         paused = [one for one in paused if one.session.user_id is None]
     note = "" if calls or silent or held or paused else unseen_by(call)
     return InboxBody(calls=tuple(calls), silent=tuple(silent), held=tuple(held), paused=tuple(paused), note=note)
-
-
-def _asked(found: Inbox, card: SessionCard, waiting: PendingCall) -> Asked:
-    root = found.root_of(card)
-    return Asked(session=Row.of(card), call=waiting, root=Row.of(root) if root is not None else None)
 
 
 def _rest(status: Status) -> dict[str, str]:

@@ -104,7 +104,14 @@ class Door:
     async def _call(self, operation: Operation, request: Request) -> Call:
         caller = caller_of(self._served, request.headers.get("authorization"), operation.scope, operation.also)
         path = path_values(request.path_params)
-        query = operation.query.model_validate(_once_each(request))
+        pairs = request.query_params.multi_items()
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            twice = next(name for name in found if len(request.query_params.getlist(name)) > 1)
+            raise wrong(
+                twice, ", ".join(request.query_params.getlist(twice)), "it is there more than once; send it once"
+            )
+        query = operation.query.model_validate(found)
         body = await _body_of(request, operation.body) if operation.body is not None else None
         check_body(operation, caller, body)
         return Call(self._served, caller, path, query, body, request.headers)
@@ -169,15 +176,6 @@ def check_fields(fields: Mapping[str, TokenScope], caller: Caller, body: BaseMod
     for name, scope in fields.items():
         if getattr(body, name) not in (None, False, ()) and scope not in caller.scopes:
             raise Problem("forbidden", f"{name}: this wants a token with the scope {scope!r}; leave it out")
-
-
-def _once_each(request: Request) -> dict[str, str]:
-    pairs = request.query_params.multi_items()
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(name for name in found if len(request.query_params.getlist(name)) > 1)
-        raise wrong(twice, ", ".join(request.query_params.getlist(twice)), "it is there more than once; send it once")
-    return found
 
 
 async def _body_of(request: Request, model: type[BaseModel]) -> BaseModel:

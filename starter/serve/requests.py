@@ -120,7 +120,12 @@ def session_of(call: Call) -> Session:
         if problem.kind != "forbidden":
             raise
         raise NoSession(f"there is no open session {name!r} of agent {agent!r}") from None
-    return call.app.session(name, user=user, agent=_known_spec(agent) or AgentSpec(name=agent))
+    # For reading, a file that is broken by now, or not trusted any more, matters nothing.
+    try:
+        known = _spec(agent)
+    except (BadAgent, BadSettingsFile, Untrusted):
+        known = None
+    return call.app.session(name, user=user, agent=known or AgentSpec(name=agent))
 
 
 async def session_to_begin(call: Call, workspace: str | None = None) -> Session:
@@ -141,7 +146,12 @@ async def session_to_begin(call: Call, workspace: str | None = None) -> Session:
     if not (model or spec.kind) and not await session.stored.is_known():
         raise Problem("refused", _no_model(agent))
     if workspace is not None:
-        spec = _working_in(workspace, spec)
+        # In its agent's kind of place. Raises Problem.
+        given = {**(spec.workspace.model_dump() if spec.workspace is not None else {}), "root": workspace}
+        try:
+            spec = spec.model_copy(update={"workspace": Workspace.model_validate(given)})
+        except ValidationError:
+            raise wrong("workspace", workspace, "send the absolute path of a folder that the workers see") from None
     return call.app.session(session.id, user=session.user, agent=spec.model_copy(update={"model": model}))
 
 
@@ -158,15 +168,6 @@ async def _check_folder(call: Call, session: Session, root: str) -> None:
         raise Problem("refused", told)
 
 
-def _working_in(root: str, spec: AgentSpec) -> AgentSpec:
-    """In its agent's kind of place. Raises Problem."""
-    given = {**(spec.workspace.model_dump() if spec.workspace is not None else {}), "root": root}
-    try:
-        return spec.model_copy(update={"workspace": Workspace.model_validate(given)})
-    except ValidationError:
-        raise wrong("workspace", root, "send the absolute path of a folder that the workers see") from None
-
-
 def spec_to_begin(call: Call, agent: str) -> AgentSpec:
     """By the agent's file, with a model. Raises Problem, BadAgent and Untrusted."""
     spec = _spec(agent) or (AgentSpec(name=agent) if agent == DEFAULT_AGENT else None)
@@ -180,14 +181,6 @@ def spec_to_begin(call: Call, agent: str) -> AgentSpec:
 
 def _no_model(agent: str) -> str:
     return f"agent: {agent!r} names no model; set `model` in its file, or LONGHAUL_MODEL for the server"
-
-
-def _known_spec(agent: str) -> AgentSpec | None:
-    """For reading, a file that is broken by now, or not trusted any more, matters nothing."""
-    try:
-        return _spec(agent)
-    except (BadAgent, BadSettingsFile, Untrusted):
-        return None
 
 
 def _spec(agent: str) -> AgentSpec | None:

@@ -186,17 +186,14 @@ def issue(path: Path, user: str, scopes: str) -> str:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         with os.fdopen(descriptor, "ab") as file:
-            file.write(f"{'' if _ends_a_line(path) else chr(10)}{' '.join(entry)}\n".encode())
+            text = path.read_bytes()
+            ends_a_line = not text or text.endswith(b"\n")
+            file.write(f"{'' if ends_a_line else chr(10)}{' '.join(entry)}\n".encode())
     except OSError as error:
         raise BadTokens(
             f"{str(path)!r} can't be written ({error}); name another file in LONGHAUL_SERVE_TOKENS"
         ) from error
     return token
-
-
-def _ends_a_line(path: Path) -> bool:
-    text = path.read_bytes()
-    return not text or text.endswith(b"\n")
 
 
 def _stamp(path: Path) -> Stamp:

@@ -109,19 +109,7 @@ def _parsed(words: Sequence[str], where: str) -> SignedHook:
         )
     user, agent, session = (_plain(word, where) for word in words[2:5])
     events = tuple(words[5].split(",")) if len(words) == 6 else ()
-    return SignedHook(words[0], _key(words[1], where), user, agent, session, events)
-
-
-def _plain(word: str, where: str) -> str:
-    try:
-        name = unquote(word, errors="strict")
-        check_name("name", name)
-    except ValueError as error:
-        raise BadWebhooks(f"{where}: {word[:100]!r} can't be a user, an agent or a session ({error})") from error
-    return name
-
-
-def _key(secret: str, where: str) -> bytes:
+    secret = words[1]
     try:
         key = base64.b64decode(secret.removeprefix(PREFIX), validate=True) if secret.startswith(PREFIX) else b""
     except binascii.Error:
@@ -131,7 +119,16 @@ def _key(secret: str, where: str) -> bytes:
             f"{where}: the secret has to be `{PREFIX}` and {SHORTEST_KEY_BYTES} to {LONGEST_KEY_BYTES} bytes in "
             f'base64, as of `echo "{PREFIX}$(openssl rand -base64 32)"`'
         )
-    return key
+    return SignedHook(words[0], key, user, agent, session, events)
+
+
+def _plain(word: str, where: str) -> str:
+    try:
+        name = unquote(word, errors="strict")
+        check_name("name", name)
+    except ValueError as error:
+        raise BadWebhooks(f"{where}: {word[:100]!r} can't be a user, an agent or a session ({error})") from error
+    return name
 
 
 def signed(key: bytes, delivery_id: str, timestamp: str, body: bytes) -> str:
@@ -227,12 +224,18 @@ class WebhookDoor:
             raise Problem("forbidden", f"type: the hook {hook.name!r} may tell of {', '.join(hook.events)}")
         caller = Caller(hook.user, f"webhook {hook.name}", frozenset(("answer",)))
         # One delivery that is sent again has the same id, and another time and signature.
+        text = "" if said.data is None else said.data if isinstance(said.data, str) else to_json(said.data).decode()
+        if len(text) > MOST_PAYLOAD_CHARS:
+            raise Problem("too-large", f"data: it has {len(text)} characters, and {MOST_PAYLOAD_CHARS} are the most")
         told = Notify(
             event=said.type,
-            payload=_payload(said.data),
+            payload=text,
             request_id=f"webhook {hook.name} {hashlib.sha256(delivery.id.encode()).hexdigest()}",
         )
-        place = {"agent": hook.agent, "session": _session(hook, said)}
+        if hook.session == "*" and not said.session:
+            raise Problem("invalid", f"session: the hook {hook.name!r} is for many; say in the body which one is meant")
+        session = said.session if hook.session == "*" else hook.session
+        place = {"agent": hook.agent, "session": session}
         return await notify(Call(self._served, caller, place, Whose(), told, headers))
 
     async def _known(self) -> tuple[SignedHook, ...]:
@@ -241,18 +244,3 @@ class WebhookDoor:
         except BadWebhooks as bad:
             log.exception("no webhook is let in")
             raise Problem("unavailable", "the server's webhooks can't be read; its log says why") from bad
-
-
-def _session(hook: SignedHook, said: WebhookBody) -> str:
-    if hook.session != "*":
-        return hook.session
-    if not said.session:
-        raise Problem("invalid", f"session: the hook {hook.name!r} is for many; say in the body which one is meant")
-    return said.session
-
-
-def _payload(data: object) -> str:
-    text = "" if data is None else data if isinstance(data, str) else to_json(data).decode()
-    if len(text) > MOST_PAYLOAD_CHARS:
-        raise Problem("too-large", f"data: it has {len(text)} characters, and {MOST_PAYLOAD_CHARS} are the most")
-    return text
