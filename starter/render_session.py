@@ -127,7 +127,10 @@ def head(status: Status) -> Text:
     user = f" of {one_line(status.user_id)}" if status.user_id else ""
     shown = Text.assemble((one_line(status.session_id), "bold"), f"{user}: ")
     shown.append(status.status, _COLOURS.get(status.status, ""))
-    shown.append(f"\nagent {one_line(status.agent)}{_made_by(status)}, mode {status.mode}")
+    # What makes its replies: a model, or code, which may have a model to ask.
+    kind = f", kind {one_line(status.kind)}" if status.kind else ""
+    made_by = f"{kind}, model {one_line(status.model)}" if status.model or not kind else kind
+    shown.append(f"\nagent {one_line(status.agent)}{made_by}, mode {status.mode}")
     if status.workspace_root:
         shown.append(f"\nworkspace {one_line(status.workspace_root)}")
     shown.append(f"\n{cost(status)}")
@@ -138,12 +141,6 @@ def head(status: Status) -> Text:
     if status.last_error is not None and not status.reply_id:
         shown.append(f"\nthe last reply failed: {one_line(status.last_error.message)}", "red")
     return shown
-
-
-def _made_by(status: Status) -> str:
-    """What makes its replies: a model, or code, which may have a model to ask."""
-    kind = f", kind {one_line(status.kind)}" if status.kind else ""
-    return f"{kind}, model {one_line(status.model)}" if status.model or not kind else kind
 
 
 def cost(status: Status) -> str:

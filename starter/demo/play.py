@@ -4,12 +4,11 @@ said with its number.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from rich.console import RenderableType
 from rich.text import Text
 from temporalio.client import Client
 
@@ -50,7 +49,8 @@ class Narrator:
 
     def show(self, shown: Text) -> None:
         """Any text of the agent's, already harmless, below a step."""
-        self._screen.show(_indented(shown))
+        indented = Text("\n").join(Text(INDENT).append_text(line) for line in shown.split("\n"))
+        self._screen.show(indented)
 
     def calls(self, messages: Sequence[Msg]) -> None:
         """Each call that has a result, with that result, on a line."""
@@ -79,10 +79,6 @@ class Narrator:
 
     def _line(self, result: ToolResultBlock, arguments: str) -> Text:
         return render.result_line(result.name, arguments, result.state, result.get_text(), width=self._width)
-
-
-def _indented(shown: Text) -> RenderableType:
-    return Text("\n").join(Text(INDENT).append_text(line) for line in shown.split("\n"))
 
 
 MOMENT_SECONDS = 1.0
@@ -127,7 +123,22 @@ class Play:
             await self._crash_everything_and_approve(app.client, session, call)
             async with asyncio.timeout(PATIENCE_SECONDS):
                 reply = await self._come_back(session, reply_id)
-            return await self._settle(app.client, session, reply, time.monotonic() - began)
+            seconds = time.monotonic() - began
+            status = await session.status()
+            told = await story.activities(app.client, session.workflow_id)
+            events, history_bytes = await story.history_size(app.client, session.workflow_id)
+            wrong = story.complaints(self.project, told, reply)
+            if not wrong:
+                self.narrator.step(
+                    "Checked by the demo itself: the tests are green, and the edit was made exactly once."
+                )
+            self.narrator.cost(
+                story.Cost(
+                    events, history_bytes, status.model_calls, status.input_tokens, status.output_tokens, seconds
+                ),
+                self.stage.kills,
+            )
+            return wrong
 
     async def _begin(self, session: Session) -> tuple[float, str]:
         worker = await self.stage.start_worker()
@@ -149,7 +160,9 @@ class Play:
             attempt = await story.attempt_of_model_call(client, session.workflow_id)
             return status.model_calls == story.LONG_THOUGHT and attempt > 0
 
-        await _until(thinks_long)
+        pauses = Pauses()
+        while not await thinks_long():
+            await pauses.rest()
         self.narrator.calls([message async for message in session.transcript()])
         await self.stage.kill_worker()
         # The next attempt is spared the wait; what it says is the same.
@@ -173,7 +186,13 @@ class Play:
         self.narrator.step("kill -9: worker and server, both. Only the server is started again.")
         await self.stage.server.start()
         untouched = _stamp(self.project / story.BROKEN_FILE)
-        allowed = self._is_approved()
+        if not self.narrator.has_person:
+            self.narrator.remark("no terminal, so nobody to ask: the demo says yes itself")
+            allowed = True
+        else:
+            answer = ask("   No worker is running now. Approve the change all the same? [Y/n] ")
+            # Enter is yes; Ctrl-D is no answer, and so no approval.
+            allowed = answer is not None and answer[:1] in ("", "y", "Y")
         decision = {"call_id": call.call_id, "decision": "allow" if allowed else "deny"}
         await client.get_workflow_handle(session.workflow_id).signal(
             "confirm", {"decisions": [decision], "approver": story.APPROVER}
@@ -187,14 +206,6 @@ class Play:
             raise StageFailed("the file has changed although no worker runs")
         self.narrator.remark("approved, with no worker alive: the decision is safe with the server, the file untouched")
 
-    def _is_approved(self) -> bool:
-        if not self.narrator.has_person:
-            self.narrator.remark("no terminal, so nobody to ask: the demo says yes itself")
-            return True
-        answer = ask("   No worker is running now. Approve the change all the same? [Y/n] ")
-        # Enter is yes; Ctrl-D is no answer, and so no approval.
-        return answer is not None and answer[:1] in ("", "y", "Y")
-
     async def _come_back(self, session: Session, reply_id: str) -> Msg:
         worker = await self.stage.start_worker()
         self.narrator.step(f"A third worker (process {worker}) starts, finds the approval and goes on.")
@@ -203,28 +214,9 @@ class Play:
         self.narrator.transcript([message async for message in session.transcript()])
         return reply
 
-    async def _settle(self, client: Client, session: Session, reply: Msg, seconds: float) -> list[str]:
-        status = await session.status()
-        told = await story.activities(client, session.workflow_id)
-        events, history_bytes = await story.history_size(client, session.workflow_id)
-        wrong = story.complaints(self.project, told, reply)
-        if not wrong:
-            self.narrator.step("Checked by the demo itself: the tests are green, and the edit was made exactly once.")
-        self.narrator.cost(
-            story.Cost(events, history_bytes, status.model_calls, status.input_tokens, status.output_tokens, seconds),
-            self.stage.kills,
-        )
-        return wrong
-
     def web_page(self, session: Session) -> str:
         """The session's page in the Web UI."""
         return f"{self.stage.server.ui_url}/namespaces/default/workflows/{quote(session.workflow_id, safe='')}"
-
-
-async def _until(holds: Callable[[], Awaitable[bool]]) -> None:
-    pauses = Pauses()
-    while not await holds():
-        await pauses.rest()
 
 
 def _stamp(file: Path) -> tuple[int, bytes]:

@@ -51,9 +51,19 @@ class Stage:
         """Return its process id when it polls. Raises StageFailed."""
         log = self._directory / "worker.log"
         with log.open("ab") as sink:
+            # Ours without what speaks of other servers and settings; `python3` is the one that runs the demo.
+            kept = {
+                name: value for name, value in os.environ.items() if not name.startswith(("TEMPORAL_", "LONGHAUL_"))
+            }
+            environment = kept | {
+                "TEMPORAL_ADDRESS": self.server.address,
+                "LONGHAUL_TASK_QUEUE": TASK_QUEUE,
+                "LONGHAUL_DATA_DIR": str(self._directory / "data"),
+                "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
+            }
             self._worker = await asyncio.create_subprocess_exec(
                 *bound_to_parent(worker_command()),
-                env=self._environment(),
+                env=environment,
                 cwd=self._directory,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
@@ -78,16 +88,6 @@ class Stage:
         if self._worker is not None and self._worker.returncode is None:
             kill_group(self._worker.pid)
             await self._worker.wait()
-
-    def _environment(self) -> dict[str, str]:
-        """Ours without what speaks of other servers and settings; `python3` is the one that runs the demo."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("TEMPORAL_", "LONGHAUL_"))}
-        return kept | {
-            "TEMPORAL_ADDRESS": self.server.address,
-            "LONGHAUL_TASK_QUEUE": TASK_QUEUE,
-            "LONGHAUL_DATA_DIR": str(self._directory / "data"),
-            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
-        }
 
 
 async def _first_line(process: asyncio.subprocess.Process) -> bytes:

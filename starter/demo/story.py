@@ -166,29 +166,23 @@ def complaints(project: Path, told: Activities, reply: Msg) -> list[str]:
     results = reply.get_tool_results()
     answered = Counter(result.id for result in results)
     edits = [result for result in results if result.name == "Edit"]
+    shipped = (PROJECT / BROKEN_FILE).read_text(encoding="utf-8")
+    is_mended = (project / BROKEN_FILE).read_text(encoding="utf-8") == shipped.replace(BEFORE, AFTER)
+    names = [
+        path.name for path in PROJECT.iterdir() if path.is_file() and path.name not in ("__init__.py", BROKEN_FILE)
+    ]
+    untouched = all((project / name).read_bytes() == (PROJECT / name).read_bytes() for name in names)
     checks = {
         "the reply did not complete": reply.error is None and reply.finished_reason == "completed",
         "a call has not exactly one result": answered == Counter(call.id for call in reply.get_tool_calls()),
         "the edit did not succeed exactly once": [edit.state for edit in edits] == [ToolResultState.SUCCESS],
         "the history does not hold exactly one completed Edit": told.completed["Edit"] == 1,
         "no worker was killed in a model call": told.repeated[CALL_MODEL] == 1,
-        "the file is not the old one with just that change": _is_mended(project),
-        "another file of the project was changed": _others_are_untouched(project),
+        "the file is not the old one with just that change": is_mended,
+        "another file of the project was changed": untouched,
         "the project's tests are not green": tests_are_green(project),
     }
     return [complaint for complaint, holds in checks.items() if not holds]
-
-
-def _is_mended(project: Path) -> bool:
-    shipped = (PROJECT / BROKEN_FILE).read_text(encoding="utf-8")
-    return (project / BROKEN_FILE).read_text(encoding="utf-8") == shipped.replace(BEFORE, AFTER)
-
-
-def _others_are_untouched(project: Path) -> bool:
-    names = [
-        path.name for path in PROJECT.iterdir() if path.is_file() and path.name not in ("__init__.py", BROKEN_FILE)
-    ]
-    return all((project / name).read_bytes() == (PROJECT / name).read_bytes() for name in names)
 
 
 def tests_are_green(project: Path) -> bool:

@@ -48,13 +48,11 @@ async def versions(client: Client, deployment: str) -> list[Version]:
         build = summary.deployment_version.build_id
         status = WorkerDeploymentVersionStatus.Name(summary.status).removeprefix(_STATUS).lower()
         since = summary.current_since_time.ToJsonString() if summary.HasField("current_since_time") else ""
-        found.append(Version(build, status, await _sessions_of(client, deployment, build), since))
+        counted = await client.count_workflows(
+            f"{query()} AND TemporalWorkerDeploymentVersion = '{deployment}:{build}'"
+        )
+        found.append(Version(build, status, counted.count, since))
     return found
-
-
-async def _sessions_of(client: Client, deployment: str, build: str) -> int:
-    counted = await client.count_workflows(f"{query()} AND TemporalWorkerDeploymentVersion = '{deployment}:{build}'")
-    return counted.count
 
 
 async def hosts_without(client: Client, deployment: str, build: str) -> list[str]:

@@ -67,15 +67,11 @@ def own_build_id() -> str:
         release = version("longhaul-agents")
     except PackageNotFoundError:
         release = "0"
-    return f"{release}-{_digest_of_code(_PACKAGE)}"
-
-
-def _digest_of_code(root: Path) -> str:
-    files = [root / "worker.py", *(file for room in _ROOMS for file in (root / room).rglob("*.py"))]
+    files = [_PACKAGE / "worker.py", *(file for room in _ROOMS for file in (_PACKAGE / room).rglob("*.py"))]
     digest = hashlib.sha256()
     for file in sorted(file for file in files if file.is_file()):
-        digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
-    return digest.hexdigest()[:12]
+        digest.update(file.relative_to(_PACKAGE).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
+    return f"{release}-{digest.hexdigest()[:12]}"
 
 
 async def describe(client: Client, deployment: str) -> WorkerDeploymentInfo | None:

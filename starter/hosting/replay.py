@@ -6,7 +6,6 @@ import re
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 
-from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client, WorkflowExecution, WorkflowHistory
 from temporalio.runtime import Runtime, TelemetryConfig
 from temporalio.service import RPCError, RPCStatusCode
@@ -108,11 +107,9 @@ def _told(failure: Exception, history: WorkflowHistory) -> str:
     number = _EVENT.search(text)
     where = ""
     if number and 0 < int(number[1]) <= len(history.events):
-        where = f"at event {number[1]} ({_named(history.events[int(number[1]) - 1])}): "
+        event = history.events[int(number[1]) - 1]
+        kind = (event.WhichOneof("attributes") or "").removesuffix("_event_attributes").replace("_", " ")
+        scheduled = event.activity_task_scheduled_event_attributes.activity_type.name
+        named = f"{kind} {scheduled}".strip()
+        where = f"at event {number[1]} ({named}): "
     return f"{where}{said}"[:MOST_CHARACTERS]
-
-
-def _named(event: HistoryEvent) -> str:
-    kind = (event.WhichOneof("attributes") or "").removesuffix("_event_attributes").replace("_", " ")
-    scheduled = event.activity_task_scheduled_event_attributes.activity_type.name
-    return f"{kind} {scheduled}".strip()

@@ -115,7 +115,13 @@ class DevServer:
         self.ui_port = settings.ui_port if settings.ui_port != 0 else _free_port()
         self.http_port = _free_port()
         """Of the HTTP API, which is closed to everybody."""
-        self.hidden_ui = (_hidden_address(), _free_port())
+        # One of the loopback's 16 million: a web page that has a name lead there would have to guess it. Systems
+        # other than Linux have 127.0.0.1 alone.
+        if sys.platform != "linux":
+            own_address = HOST
+        else:
+            own_address = f"127.{1 + secrets.randbelow(254)}.{secrets.randbelow(256)}.{1 + secrets.randbelow(254)}"
+        self.hidden_ui = (own_address, _free_port())
         """Where the Web UI itself listens, behind the port that checks who asks."""
         self._web_ui: WebUi | None = None
         self._process: asyncio.subprocess.Process | None = None
@@ -181,7 +187,10 @@ class DevServer:
             async with asyncio.timeout(self.settings.start_seconds):
                 await self._answers(self._process)
                 await self._refuses_http()
-            self._close_files()
+            # Also where the folder was there before, and stands open to others.
+            for path in (self.log, *self.settings.directory.glob(f"{self.database.name}*")):
+                with contextlib.suppress(OSError):
+                    path.chmod(0o600)
         except TimeoutError as error:
             await self._kill_process()
             seconds = self.settings.start_seconds
@@ -285,12 +294,6 @@ class DevServer:
                 f"calls (it answered {status.decode(errors='replace').strip()!r}); install a newer Temporal CLI"
             )
 
-    def _close_files(self) -> None:
-        """Also where the folder was there before, and stands open to others."""
-        for path in (self.log, *self.settings.directory.glob(f"{self.database.name}*")):
-            with contextlib.suppress(OSError):
-                path.chmod(0o600)
-
     def _command(self) -> list[str]:
         command = [str(self.settings.temporal), *_arguments(self)]
         return bound_to_parent(command) if self.settings.die_with_parent else command
@@ -327,14 +330,6 @@ async def _serves(address: str, search_attributes: Mapping[str, str]) -> bool:
 
 
 _HANDED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME", "XDG_RUNTIME_DIR", "GOGC")
-
-
-def _hidden_address() -> str:
-    """One of the loopback's 16 million: a web page that has a name lead there would have to guess it. Systems other
-    than Linux have 127.0.0.1 alone."""
-    if sys.platform != "linux":
-        return HOST
-    return f"127.{1 + secrets.randbelow(254)}.{secrets.randbelow(256)}.{1 + secrets.randbelow(254)}"
 
 
 def _free_port() -> int:

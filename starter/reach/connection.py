@@ -49,16 +49,14 @@ def connection_settings() -> ClientConnectConfig:
 
 def bad_connection(error: Exception) -> BadConnection:
     """What the SDK says of settings that it can't use."""
-    return BadConnection(f"the settings of the connection to Temporal can't be used: {_said(error)}")
-
-
-def _said(error: Exception) -> str:
     sentence = " ".join(str(error).split()).removeprefix("Configuration loading error: ")
     if "Profile" in sentence and "not found" in sentence:
-        return f"{sentence} in Temporal's configuration file; see TEMPORAL_PROFILE and TEMPORAL_CONFIG_FILE"
-    if "client cert and private key" in sentence:
-        return "TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH are set together or not at all"
-    return sentence
+        said = f"{sentence} in Temporal's configuration file; see TEMPORAL_PROFILE and TEMPORAL_CONFIG_FILE"
+    elif "client cert and private key" in sentence:
+        said = "TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH are set together or not at all"
+    else:
+        said = sentence
+    return BadConnection(f"the settings of the connection to Temporal can't be used: {said}")
 
 
 def why_not_reached(error: Exception, *, tls: bool) -> str:
@@ -67,7 +65,18 @@ def why_not_reached(error: Exception, *, tls: bool) -> str:
     if "InvalidContentType" in told:
         return "it does not speak TLS there; unset TEMPORAL_TLS, its certificates and TEMPORAL_API_KEY, or the port"
     if found := re.search(r"InvalidCertificate\((\w+)(?:\(OtherError\((\w+)\)\))?", told):
-        return f"its certificate is not trusted here: {_distrusted(found[2] or found[1], told)}"
+        kind = found[2] or found[1]
+        match kind.removesuffix("Context"):
+            case "NotValidForName":
+                names = " and ".join(re.findall(r'DnsName\(\\"([^"\\]+)', told)) or "another server"
+                why = f"it is for {names}; set TEMPORAL_TLS_SERVER_NAME to its name, if that is the server meant"
+            case "Expired":
+                why = "it has expired; have it renewed, or see to this machine's clock"
+            case "NotValidYet":
+                why = "it does not hold yet; see to this machine's clock"
+            case _:
+                why = f"{kind}; name who signed it in TEMPORAL_TLS_SERVER_CA_CERT_PATH"
+        return f"its certificate is not trusted here: {why}"
     if "NoCertificatesPresented" in told:
         return "TEMPORAL_TLS_CLIENT_CERT_PATH holds no certificate in PEM form; name the file that does"
     if not tls and re.search(r"closed|reset|broken pipe", told, re.IGNORECASE):
@@ -81,19 +90,6 @@ def why_not_reached(error: Exception, *, tls: bool) -> str:
     quoted = re.findall(r'"([^"]+)"', told)
     cause = quoted[-1] if quoted else told[:200]
     return f"{cause}; start one with `longhaul dev`, or set TEMPORAL_ADDRESS"
-
-
-def _distrusted(kind: str, told: str) -> str:
-    match kind.removesuffix("Context"):
-        case "NotValidForName":
-            names = " and ".join(re.findall(r'DnsName\(\\"([^"\\]+)', told)) or "another server"
-            return f"it is for {names}; set TEMPORAL_TLS_SERVER_NAME to its name, if that is the server meant"
-        case "Expired":
-            return "it has expired; have it renewed, or see to this machine's clock"
-        case "NotValidYet":
-            return "it does not hold yet; see to this machine's clock"
-        case _:
-            return f"{kind}; name who signed it in TEMPORAL_TLS_SERVER_CA_CERT_PATH"
 
 
 SHORTEST_KEY = 16

@@ -40,7 +40,10 @@ def liveness_of(settings: Settings, client: Client) -> float:
         case "cheap":
             return CHEAP_SECONDS
         case "":
-            return CHEAP_SECONDS if _is_hired(client) else FAST_SECONDS
+            # Nobody has an API key, or a way in through TLS, to a server that they run beside themselves.
+            config = client.service_client.config
+            managed = bool(config.tls) or bool(config.api_key)
+            return CHEAP_SECONDS if managed else FAST_SECONDS
         case seconds:
             return seconds
 
@@ -48,12 +51,6 @@ def liveness_of(settings: Settings, client: Client) -> float:
 def ask_seconds(settings: Settings, client: Client) -> float:
     """The least between queries of a client that waits and hears nothing."""
     return CHEAP_ASK_SECONDS if liveness_of(settings, client) >= CHEAP_SECONDS else FAST_ASK_SECONDS
-
-
-def _is_hired(client: Client) -> bool:
-    """Nobody has an API key, or a way in through TLS, to a server that they run beside themselves."""
-    config = client.service_client.config
-    return bool(config.tls) or bool(config.api_key)
 
 
 Answer = TypeVar("Answer")

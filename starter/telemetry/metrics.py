@@ -53,9 +53,13 @@ def metrics_endpoint(environ: Mapping[str, str] = os.environ) -> str:
 def sent_by_otlp(environ: Mapping[str, str] = os.environ) -> TelemetryConfig:
     """Raises BadTelemetrySetting."""
     speaks_http("METRICS", environ)
+    # As `name=value,name=value`, URL-encoded.
+    own = environ.get("OTEL_EXPORTER_OTLP_METRICS_HEADERS") or environ.get("OTEL_EXPORTER_OTLP_HEADERS") or ""
+    pairs = (part.partition("=") for part in own.split(",") if "=" in part)
+    headers = {unquote(name.strip()).lower(): unquote(value.strip()) for name, _, value in pairs}
     metrics = OpenTelemetryConfig(
         url=metrics_endpoint(environ) or "http://127.0.0.1:4318/v1/metrics",
-        headers=_headers(environ),
+        headers=headers,
         metric_periodicity=timedelta(milliseconds=_interval(environ)),
         metric_temporality=_temporality(environ),
         http=True,
@@ -74,13 +78,6 @@ def speaks_http(signal: str, environ: Mapping[str, str]) -> None:
             f"OTEL_EXPORTER_OTLP_PROTOCOL: {protocol!r} is not spoken here; set http/protobuf, and the endpoint of the "
             "collector's HTTP port (4318)"
         )
-
-
-def _headers(environ: Mapping[str, str]) -> dict[str, str]:
-    """As `name=value,name=value`, URL-encoded."""
-    own = environ.get("OTEL_EXPORTER_OTLP_METRICS_HEADERS") or environ.get("OTEL_EXPORTER_OTLP_HEADERS") or ""
-    pairs = (part.partition("=") for part in own.split(",") if "=" in part)
-    return {unquote(name.strip()).lower(): unquote(value.strip()) for name, _, value in pairs}
 
 
 def _interval(environ: Mapping[str, str]) -> int:

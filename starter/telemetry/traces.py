@@ -8,7 +8,7 @@ from typing import Any
 from opentelemetry import trace
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter, SimpleSpanProcessor, SpanExporter
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter, SimpleSpanProcessor
 from opentelemetry.trace import SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from temporalio.api.common.v1 import Payload
@@ -37,11 +37,15 @@ def provide(exporter: str) -> None:
     if isinstance(trace.get_tracer_provider(), TracerProvider):
         return
     # Attributes of the resource are read from OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES, which win.
-    provider = TracerProvider(resource=Resource({"service.name": SCOPE}).merge(_of_the_environment()))
+    found = Resource.create()
+    attributes = {key: value for key, value in found.attributes.items() if not str(value).startswith("unknown_service")}
+    provider = TracerProvider(resource=Resource({"service.name": SCOPE}).merge(Resource(attributes, found.schema_url)))
     if exporter == "console":
         provider.add_span_processor(SimpleSpanProcessor(ConsoleSpanExporter()))
     else:
-        provider.add_span_processor(BatchSpanProcessor(_otlp()))
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415  not for a console
+
+        provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     trace.set_tracer_provider(provider)
 
 
@@ -98,15 +102,3 @@ def _with_context(headers: Mapping[str, Payload]) -> Mapping[str, Payload]:
     TraceContextTextMapPropagator().inject(carrier)
     parent = carrier.get("traceparent", "")
     return {**headers, HEADER: Payload(metadata={"encoding": b"binary/plain"}, data=parent.encode())}
-
-
-def _of_the_environment() -> Resource:
-    found = Resource.create()
-    attributes = {key: value for key, value in found.attributes.items() if not str(value).startswith("unknown_service")}
-    return Resource(attributes, found.schema_url)
-
-
-def _otlp() -> SpanExporter:
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415  not for a console
-
-    return OTLPSpanExporter()
