@@ -90,6 +90,12 @@ def open_below(workflow_id: str) -> str:
     return f"{query()} AND RootWorkflowId = '{workflow_id}'" if _is_plain(workflow_id) else ""
 
 
+def children_of(workflow_id: str) -> str:
+    """The query for the sub-agents that a session has started, open or closed, as far as the server has not forgotten
+    them; empty for an id that the server might misread."""
+    return f"WorkflowType = '{WORKFLOW}' AND ParentWorkflowId = '{workflow_id}'" if _is_plain(workflow_id) else ""
+
+
 def in_doubt(query: str) -> str:
     """Of the sessions that a query finds, those that do not wait, and of which a call is in doubt."""
     return f"{query} AND {STATUS.name} != 'waiting' AND {TOOLS.name} IS NOT NULL"

@@ -128,7 +128,9 @@ def delete_state(
     agent: options.Agent = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Delete all that is kept of a closed session: histories, stored state, blobs, offloaded content; no workspace.
+    """Delete all that is kept of a closed session and its sub-agents: histories, states, blobs, offloaded content.
+
+    Folders that they worked in stay, and are named.
 
     Example: longhaul state delete nightly --terminate --yes
     """

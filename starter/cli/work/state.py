@@ -241,6 +241,8 @@ async def delete(screen: Screen, name: Name, *, terminate: bool, unasked: bool) 
     if not done.anything:
         raise Misuse(f"there is nothing of {_named(session)}; see --user and --agent")
     screen.show(Text(one_line(f"{_named(session)} is deleted: {_deleted_parts(done)}")))
+    for folder in done.workspaces:
+        screen.show(Text(one_line(f"its workspace stays as it is: {folder}")))
     screen.document({"session": session.id, **dataclasses.asdict(done)})
     return Exit.DONE
 
@@ -248,7 +250,7 @@ async def delete(screen: Screen, name: Name, *, terminate: bool, unasked: bool) 
 def _agreed(screen: Screen, session: Session) -> bool:
     if not screen.answers:
         raise Misuse("nobody can be asked here; say --yes to delete it")
-    asked = f"Delete {_named(session)}, its histories, state, blobs and offloaded content? Type yes: "
+    asked = f"Delete {_named(session)} and its sub-agents: histories, states, blobs, offloaded content? Type yes: "
     return screen.out.input(Text(one_line(asked))).strip().lower() == "yes"
 
 
@@ -260,6 +262,7 @@ def _named(session: Session) -> str:
 def _deleted_parts(done: Deleted) -> str:
     parts = [
         *(["its run was terminated"] if done.terminated else []),
+        *([f"{len(done.subagents)} sub-agents ({', '.join(done.subagents)})"] if done.subagents else []),
         f"{done.runs} histories",
         "the stored state" if done.record else "no stored state",
         f"{done.blobs} blobs",

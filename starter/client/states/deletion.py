@@ -4,7 +4,7 @@ With that key, what was stored is read before.
 """
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from temporalio.api.common.v1 import WorkflowExecution
@@ -71,6 +71,10 @@ class Deleted:
     """Clones of the files of its workspace."""
     key: bool = False
     """What it was encrypted with: copies that lie elsewhere, as in backups, can't be read any more."""
+    workspaces: tuple[str, ...] = ()
+    """Folders that its tools worked in, as its workers name them. They stay."""
+    subagents: tuple[str, ...] = ()
+    """Sessions below it, which are deleted with it: the counts are of all of them."""
 
     @property
     def anything(self) -> bool:
@@ -80,6 +84,17 @@ class Deleted:
             or self.stream
             or self.key
             or self.runs + self.blobs + self.offloaded + self.snapshots > 0
+        )
+
+    def with_subagent(self, session_id: str, done: "Deleted") -> "Deleted":
+        return replace(
+            self,
+            runs=self.runs + done.runs,
+            blobs=self.blobs + done.blobs,
+            offloaded=self.offloaded + done.offloaded,
+            snapshots=self.snapshots + done.snapshots,
+            workspaces=tuple(dict.fromkeys((*self.workspaces, *done.workspaces))),
+            subagents=(*self.subagents, session_id),
         )
 
 

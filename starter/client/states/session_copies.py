@@ -4,16 +4,18 @@ key; and copies the whole outputs that a state names for another session.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
-from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionDescription, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from longhaul.agent.fold.agent_state import AgentState
 from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.plain.errors import LonghaulError
 from longhaul.agent.values.spec.agent_spec import AgentSpec
+from longhaul.starter.client.cards import card_of, children_of
 from longhaul.starter.client.reading.queries import SILENCES, SILENT_SECONDS, NoSession, PastSession, Stuck
 from longhaul.starter.client.states.deletion import (
     MARK_TRIES,
@@ -120,6 +122,16 @@ class StoredCopies(NamedTuple):
     record: bool
 
 
+class StoppedSession(NamedTuple):
+    """A session that is being deleted: it is marked so, and does not run any more."""
+
+    kept: "Kept"
+    found: StoredCopies
+    terminated: bool
+    workspace: str
+    """The folder that its tools worked in; empty where nobody has said."""
+
+
 def _may_lack(seq: int) -> str:
     return (
         f"this is the checkpoint of entry {seq}: the session did not close of itself, and what it may have done after "
@@ -200,39 +212,107 @@ class Kept:
         async with opened_blobs(self.client, self.settings) as blobs:
             yield SessionBlobs(blobs, keyring_in(self.client), prefix)
 
-    async def delete(self, *, by: str, terminate: bool) -> Deleted:
-        """Everything, as far as it is there; what fails on the way is done by deleting again.
+    async def delete(self, ask: Callable[[], Awaitable[Ledger]], *, by: str, terminate: bool) -> Deleted:
+        """Everything, as far as it is there, of the session and of its sub-agents; what fails on the way is done by
+        deleting again. `ask`: what the session says, should nothing be stored of it.
 
-        Raises Refused for a session that is open, unless it is to be terminated, and Unreachable, also when workers
+        Raises Refused where one of them is open, unless it is to be terminated, and Unreachable, also when workers
         keep it elsewhere: then nothing is deleted.
         """
         async with self._store(), opened_blobs(self.client, self.settings) as blobs:
             if why := await why_other_blobs(self.client, self.settings, blobs):
                 raise Unreachable(why)
+        ledger = await self.known_ledger(ask)
+        if not terminate:
+            await self.check_closed_below(ledger)
         async with self._store() as store:
-            found = await self._marked(store, terminate=terminate)
-            terminated = found.open is not None and await self._ended(found.open, by)
-            # The key before all else: whatever fails on the way, or lies where nobody looks, is unreadable by then.
-            key = await delete_key(self.client, self.workflow_id)
-            if key and (begun := await self._open()):  # with what was encrypted before that: it could not go on
-                await self._ended(begun, by)
-            runs = await delete_histories(self.client, self.workflow_id)
-            names = (self.agent, self.user_id, self.session_id)
-            offloaded = await forget_files(self.settings.data_dir, *names)
-            if self.settings.redis_url:
-                offloaded += await forget_keys(self.settings.redis_url, *names)
-            files = await asyncio.to_thread(forget, self.settings.data_dir, self.workflow_id)
-            large, stream = await self._without_blobs(), await self._without_stream()
-            if found.mark is not None:
-                await written(store, found.mark.model_copy(update={"deleting": False}), found.mark)
-                await forget_old_marks(store, self.user_id)
-            return Deleted(terminated, runs, found.record, large, offloaded, stream, files, key)
+            # All of them stop, and are known by their names, before the key that their names are read with is gone.
+            stopped = await self.stop_tree(store, ledger, by=by, terminate=terminate)
+            done = await stopped[0].kept.forget_parts(store, stopped[0], by)
+            for each in stopped[1:]:
+                done = done.with_subagent(each.kept.session_id, await each.kept.forget_parts(store, each, by))
+            await forget_old_marks(store, self.user_id)
+            return done
+
+    async def known_ledger(self, ask: Callable[[], Awaitable[Ledger]] | None = None) -> Ledger | None:
+        """What was stored of it, or else what it says; None where neither can be read: deleting goes on without."""
+        with suppress(LonghaulError, RPCError, TimeoutError):
+            record = await self._record()
+            carried = await asyncio.to_thread(carried_of, record) if record is not None else None
+            if carried is not None:
+                return carried.ledger
+            if ask is not None and await self.open_run() is not None:
+                async with asyncio.timeout(SILENT_SECONDS):
+                    return await ask()
+        return None
+
+    async def check_closed_below(self, ledger: Ledger | None) -> None:
+        """Raises Refused for a sub-agent that is open: nothing is deleted yet."""
+        for child in await self._started_ones(ledger, None):
+            if await child.open_run() is not None:
+                raise Refused(
+                    f"{self._named} has a sub-agent that is open, {child.session_id!r}; terminate both to delete"
+                )
+            await child.check_closed_below(await child.known_ledger())
+
+    async def stop_tree(
+        self, store: StateStore, ledger: Ledger | None, *, by: str, terminate: bool
+    ) -> "list[StoppedSession]":
+        """Marked as deleted and ended: the session first, then those below it."""
+        found = await self._marked(store, terminate=terminate)
+        terminated = found.open is not None and await self._ended(found.open, by)
+        stopped = [StoppedSession(self, found, terminated, ledger.provided.workspace_root if ledger else "")]
+        for child in await self._started_ones(ledger, found.open):
+            stopped += await child.stop_tree(store, await child.known_ledger(), by=by, terminate=True)
+        return stopped
+
+    async def _started_ones(self, ledger: Ledger | None, run: WorkflowExecutionDescription | None) -> "list[Kept]":
+        """The sub-agents that it has started itself: by its own account, by the server's index, and, for the index may
+        lack the newest, by what the server says of the run."""
+        known = ledger.children.values() if ledger is not None else ()
+        found = {
+            child.workflow_id: self._other(child.session_id, child.agent, child.workflow_id)
+            for child in known
+            if child.workflow_id
+        }
+        rows: list[WorkflowExecution] = []
+        if wanted := children_of(self.workflow_id):
+            rows = [row async for row in self.client.list_workflows(wanted)]
+        for each in run.raw_description.pending_children if run is not None else ():
+            if each.workflow_id not in found:
+                rows.append(await self.client.get_workflow_handle(each.workflow_id).describe())
+        for row in rows:
+            if row.id not in found:
+                card = await card_of(row)
+                found[row.id] = self._other(card.session_id, card.agent, row.id)
+        return list(found.values())
+
+    def _other(self, session_id: str, agent: str, workflow_id: str) -> "Kept":
+        return replace(self, session_id=session_id, agent=agent, workflow_id=workflow_id)
+
+    async def forget_parts(self, store: StateStore, stopped: "StoppedSession", by: str) -> Deleted:
+        found = stopped.found
+        # The key before all else: whatever fails on the way, or lies where nobody looks, is unreadable by then.
+        key = await delete_key(self.client, self.workflow_id)
+        if key and (begun := await self.open_run()):  # with what was encrypted before that: it could not go on
+            await self._ended(begun, by)
+        runs = await delete_histories(self.client, self.workflow_id)
+        names = (self.agent, self.user_id, self.session_id)
+        offloaded = await forget_files(self.settings.data_dir, *names)
+        if self.settings.redis_url:
+            offloaded += await forget_keys(self.settings.redis_url, *names)
+        files = await asyncio.to_thread(forget, self.settings.data_dir, self.workflow_id)
+        large, stream = await self._without_blobs(), await self._without_stream()
+        if found.mark is not None:
+            await written(store, found.mark.model_copy(update={"deleting": False}), found.mark)
+        folders = (stopped.workspace,) if stopped.workspace else ()
+        return Deleted(stopped.terminated, runs, found.record, large, offloaded, stream, files, key, folders)
 
     async def is_deleted(self) -> bool:
         """Whether a mark of that is what there is of it, and nobody has begun it anew. Raises Unreachable."""
         async with self._store() as store:
             record = await store.get_session(self.user_id, self.agent, self.session_id)
-        return record is not None and record.deleted_at != "" and await self._open() is None
+        return record is not None and record.deleted_at != "" and await self.open_run() is None
 
     async def _marked(self, store: StateStore, *, terminate: bool) -> StoredCopies:
         """Leave the mark of the deletion in the place of the record, in one step: a life that has begun before it is
@@ -275,7 +355,7 @@ class Kept:
                 raise
             return None
 
-    async def _open(self) -> WorkflowExecutionDescription | None:
+    async def open_run(self) -> WorkflowExecutionDescription | None:
         newest = await self._newest()
         return newest if newest is not None and newest.status is WorkflowExecutionStatus.RUNNING else None
 

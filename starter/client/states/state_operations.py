@@ -73,8 +73,9 @@ class Stored:
         return await self._asking.was_there() and not await self._kept.is_deleted()
 
     async def delete(self, *, terminate: bool = False, by: str = "") -> Deleted:
-        """Forget a closed session: histories, state, blobs, offloads. `terminate` ends an open one. Raises Refused."""
-        return await self._kept.delete(by=by, terminate=terminate)
+        """Forget a closed session and its sub-agents: histories, states, blobs, offloads. `terminate` ends those that
+        are open. Folders that they worked in stay, and are named in the answer. Raises Refused."""
+        return await self._kept.delete(self._reading.ledger, by=by, terminate=terminate)
 
     async def import_state(
         self, given: State, *, by: str = "", why: str = "", expected_seq: int | None = None, note: str = ""

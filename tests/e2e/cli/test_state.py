@@ -169,16 +169,28 @@ async def test_a_session_that_is_not_held_is_not_resumed(cli: Cli, app: Longhaul
 
 async def test_a_session_is_deleted_by_whoever_says_yes(cli: Cli, app: Longhaul) -> None:
     session = await bricks(cli, app)
+    folder = (await session.status()).workspace_root
 
     unasked = cli("state", "delete", session.id, "--terminate")
     still_open = cli("state", "delete", session.id, "--yes")
     done = cli("state", "delete", session.id, "--terminate", "--yes", "--json", "--agent", "longhaul")
     nothing = cli("state", "delete", name("never"), "--yes")
 
+    assert done.document["workspaces"] == [folder]
     assert (unasked.code, "say --yes" in unasked.err) == (2, True)
     assert (still_open.code, "terminate it to delete it" in still_open.err) == (2, True)
     assert (done.code, done.document["terminated"], done.document["runs"]) == (0, True, 1)
     assert (nothing.code, "there is nothing of session" in nothing.err) == (2, True)
+
+
+async def test_whoever_deletes_a_session_is_told_which_folder_stays(cli: Cli, app: Longhaul) -> None:
+    session = await bricks(cli, app)
+    folder = (await session.status()).workspace_root
+
+    done = cli("state", "delete", session.id, "--terminate", "--yes")
+
+    assert (done.code, f"its workspace stays as it is: {folder}" in " ".join(done.out.split())) == (0, True)
+    assert folder
 
 
 async def test_all_states_go_into_a_folder_and_out_of_it_and_one_that_fails_stops_no_other(
