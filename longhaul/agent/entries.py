@@ -13,7 +13,7 @@ from pydantic import Field, RootModel
 from longhaul.agent.permission.call_facts import CallFacts, Confined
 from longhaul.agent.permission.preview import Preview, argument_parts
 from longhaul.agent.plain.values import OpenValue, sparse
-from longhaul.agent.values.budget import Amount, End, Lack, Raise, Tariff
+from longhaul.agent.values.budget import NO_CALLS_BEFORE, Amount, CallsBefore, End, Lack, Raise, Tariff
 from longhaul.agent.values.conversation.messages import (
     ErrorInfo,
     FinishedReason,
@@ -691,6 +691,8 @@ class StateReplaced(Entry):
     its sub-agents."""
     goes_on: bool = sparse(False)
     """The reply that waits goes on behind it: its calls that wait stand in this state, without a result."""
+    before: CallsBefore = sparse(NO_CALLS_BEFORE)
+    """Of a copy."""
 
 
 class WorkerLeft(Entry):

@@ -16,7 +16,7 @@ from longhaul.agent import entries as e
 from longhaul.agent.entries import Doubt, Notice, NotifyTry, Pause, WakeUpCame
 from longhaul.agent.fold.agent_state import AgentState, OpenCall, ReplyContext
 from longhaul.agent.permission.rulebook import may_come_from_a_store
-from longhaul.agent.values.budget import NOTHING_SPENT, Account, ModelSpent
+from longhaul.agent.values.budget import NO_CALLS_BEFORE, NOTHING_SPENT, Account, CallsBefore, ModelSpent
 from longhaul.agent.values.conversation.messages import ErrorInfo, FinishedReason, Msg, Usage, outside_tokens
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.hubs import Membership
@@ -303,6 +303,8 @@ class Keeping:
 class Spent:
     """What the session has used up since it began."""
 
+    before: Annotated[CallsBefore, Field(exclude_if=lambda before: before == NO_CALLS_BEFORE)] = NO_CALLS_BEFORE
+    """None of it was used up here."""
     model_calls: int = 0
     analyses: int = 0
     """Calls that a model was asked about."""

@@ -8,6 +8,7 @@ from longhaul.agent.fold.agent_state import AgentState, OpenCall, ReplyContext, 
 from longhaul.agent.fold.ledger import NOWHERE, UNHEARD, CheckpointTry, Ledger
 from longhaul.agent.fold.subagent_state import report_anew, stop_subagents
 from longhaul.agent.fold.synthetic_results import cancelled_before_start, left_open, outcome_unknown
+from longhaul.agent.values.budget import NO_CALLS_BEFORE
 from longhaul.agent.values.conversation.messages import (
     ErrorInfo,
     FinishedReason,
@@ -136,6 +137,8 @@ def _state_replaced(ledger: Ledger, entry: e.StateReplaced) -> None:
     ledger.context.tokens = ledger.context.summary_tokens
     ledger.context.epoch += 1
     ledger.compaction.failed_at, ledger.compaction.asked = 0, None
+    if entry.before != NO_CALLS_BEFORE:
+        ledger.spent.before = entry.before
     if reply is not None:
         # What was said before stands in the transcript twice: the reply is what stands in the new context.
         ledger.requests.reply_start, ledger.rules.changed = ledger.messages_total, entry.seq

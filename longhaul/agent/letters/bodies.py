@@ -15,7 +15,7 @@ from longhaul.agent.entries import Away, When
 from longhaul.agent.plain.ids import MAX_ID_CHARS
 from longhaul.agent.plain.json_schemas import why_unusable
 from longhaul.agent.plain.values import Given, Many, OpenValue, Value, canonical_json, stated
-from longhaul.agent.values.budget import Amount, End, Raise, bounded
+from longhaul.agent.values.budget import NO_CALLS_BEFORE, Amount, CallsBefore, End, Raise, bounded
 from longhaul.agent.values.conversation.messages import (
     DataBlock,
     HintBlock,
@@ -151,6 +151,8 @@ class ReplaceState(Value):
     why: str = Field(default="", max_length=20_000)
     note: str = Field(default="", max_length=20_000)
     """`show` and `status` say it from now on."""
+    before: CallsBefore = NO_CALLS_BEFORE
+    """Of a copy: calls of models by the session that it is a copy of, whose numbers it goes on with."""
 
 
 class Settle(Value):

@@ -67,7 +67,12 @@ def replace_state(record: Record, body: ReplaceState) -> Received:
         raise Unusable(f"state.permission_context.{error}") from error
     note, hints = _of_the_stopped(record)
     replaced = e.StateReplaced(
-        state=state.model_dump(mode="json"), by=body.by, why=body.why, note=body.note or note, goes_on=goes_on
+        state=state.model_dump(mode="json"),
+        by=body.by,
+        why=body.why,
+        note=body.note or note,
+        goes_on=goes_on,
+        before=body.before,
     )
     ended = () if record.reply is None or goes_on else (_ended(record, record.reply),)
     answer = {"replaced": True, "messages": len(state.context)}

@@ -73,6 +73,19 @@ class ModelSpent(OpenValue):
 NOTHING_SPENT = ModelSpent()
 
 
+class CallsBefore(OpenValue):
+    """Calls of models by the session that this one is a copy of: a scripted model answers by their number, and the ids
+    of tool calls are made of it, so a copy counts on from there."""
+
+    replies: int = sparse(0, ge=0, le=10**9)
+    summaries: int = sparse(0, ge=0, le=10**9)
+    analyses: int = sparse(0, ge=0, le=10**9)
+    samples: int = sparse(0, ge=0, le=10**9)
+
+
+NO_CALLS_BEFORE = CallsBefore()
+
+
 def bounded(amount: Amount) -> Amount:
     """One that somebody else tells. Raises ValueError where it has more digits than a budget can count with."""
     for name in ("tokens", "nanos", "calls", "steps"):

@@ -34,10 +34,12 @@ async def home(unserved: Stage, request: pytest.FixtureRequest) -> AsyncIterator
     await let_go(client)
 
 
+FETCHED = (calls("fetch", page=7, chars=CHARS), {"text": "Cut."})
+
+
 async def fetched(home: Stage) -> tuple[Session, str]:
     """A session that keeps a whole output, and its result as the model reads it."""
-    lines = (calls("fetch", page=7, chars=CHARS), {"text": "Cut."})
-    session = home.session(*lines, offloader="blobs", tools=["fetch", "recall"])
+    session = home.session(*FETCHED, offloader="blobs", tools=["fetch", "recall"])
     ((_, cut),) = results(await session.reply("Fetch page 7"))
     return session, cut
 
@@ -55,7 +57,7 @@ async def test_a_copy_reads_whole_outputs_also_when_its_original_is_deleted(home
     await session.stored.delete(terminate=True)
     own = await result_of(copy)
     asks = calls("recall", output=digits_in(own), offset=CHARS - 100)
-    await copy.configure(model=home.script(asks, {"text": "Read to the end."}))
+    await copy.configure(model=home.script(*FETCHED, asks, {"text": "Read to the end."}))
     read = results(await copy.reply("What did it say at its end?"))
 
     assert read == [(ToolResultState.SUCCESS, page_text(7, CHARS)[-100:])]

@@ -26,9 +26,13 @@ async def last_hint(session: Session) -> str:
     return [str(block.hint) async for m in session.context() for block in m.content if block.type == "hint"][-1]
 
 
+BEFORE = (begun("b1", f"echo up; {STUBBORN.format(FIRST)}"), {"text": "I wait."})
+
+
 async def test_a_copy_has_no_command_of_the_first_session_and_its_stop_ends_none(stage: Stage) -> None:
-    session = session_of(stage, begun("b1", f"echo up; {STUBBORN.format(FIRST)}"), {"text": "I wait."})
+    session = session_of(stage, *BEFORE)
     own_words = stage.script(
+        *BEFORE,
         call("o1", "BashOutput", bash_id="b1"),
         call("k1", "KillShell", shell_id="b1"),
         begun("b1", f"echo up; {STUBBORN.format(OWN)}"),

@@ -168,6 +168,22 @@ async def test_a_fork_goes_on_from_a_step_and_repeats_nothing(stage: Stage) -> N
     assert first.workflow_id in (await audit(second))[0]["why"]
 
 
+async def test_a_copy_of_a_copy_goes_on_in_the_script_where_the_first_session_was(stage: Stage) -> None:
+    lines = (calls("fetch", page=1), calls("fetch", page=2), {"text": "Both read."}, {"text": "And thought over."})
+    first = stage.session(*lines, tools=["fetch"])
+    await first.reply("Read two pages")
+
+    now = await first.stored.fork(f"{first.id}-now")
+    back = await first.stored.fork(f"{first.id}-back", at=1)
+    again = await back.stored.fork(f"{first.id}-again")
+    messages = [await one.reply("Go on") for one in (now, back, again)]
+
+    assert [said([message])[0] for message in messages] == ["And thought over.", "Both read.", "Both read."]
+    fetched = [block.input for message in messages for block in message.get_tool_calls()]
+    assert [json.loads(one)["page"] for one in fetched] == [2, 2]
+    assert (await back.status()).model_calls == 2, "the calls of the first session are not its own"
+
+
 async def test_a_fork_says_what_became_of_its_files(stage: Stage) -> None:
     shared = stage.session(*BRICKS)
     own = stage.session(*BRICKS, workspace=None)

@@ -33,10 +33,12 @@ async def typed(command: str, root: Path, *branches: str) -> str:
 
 async def test_a_copy_that_goes_back_to_a_step_has_the_files_of_that_step(stage: Stage) -> None:
     root = repository(stage.folder)
-    # A copy's model begins its script anew: the first call shows what it has, and writes there.
+    shows = "cat a.txt poem.txt win.txt"
     lines = [
-        calls("Bash", command="cat a.txt poem.txt win.txt; echo one > a.txt"),
-        calls("Bash", command="echo two > a.txt; echo Thorn > poem.txt; rm win.txt"),
+        calls("Bash", command="echo one > a.txt"),
+        calls("Bash", command=f"{shows}; echo two > a.txt; echo Thorn > poem.txt; rm win.txt"),
+        {"text": "Done."},
+        calls("Bash", command=shows),
         {"text": "Done."},
     ]
     workspace = Workspace(root=str(root), snapshots=True)
@@ -62,7 +64,7 @@ async def test_a_command_in_the_background_spoils_no_files_of_an_earlier_step(st
     root = repository(stage.folder)
     paint = "echo painted > poem.txt; while [ ! -e go ]; do sleep 0.05; done; echo gone > poem.txt"
     lines = [
-        calls("Bash", command="cat poem.txt; echo one > a.txt"),
+        calls("Bash", command="echo one > a.txt"),
         {"tool_calls": [{"id": "bg", "name": "Bash", "input": {"command": paint, "run_in_background": True}}]},
         calls("Bash", command="until grep -q painted poem.txt; do sleep 0.05; done; echo two > a.txt; touch go"),
         {"text": "Done."},
@@ -77,6 +79,7 @@ async def test_a_command_in_the_background_spoils_no_files_of_an_earlier_step(st
 
     await until(over)
     back = await session.stored.fork(f"{session.id}-back", at=1)
+    await back.configure(model=stage.script(lines[0], calls("Bash", command="cat poem.txt"), {"text": "Done."}))
     shown = results(await back.reply("Go on"))[0][1]
 
     assert "as they were at that step" in (await back.status()).note
