@@ -204,9 +204,9 @@ class AgentState(Living):
     summary: str = ""
     permission_context: PermissionContext = Field(default_factory=PermissionContext)
     tool_context: ToolContext = Field(default_factory=ToolContext)
-    plan_mode_context: PlanModeContext = sparse(NO_PLAN_MODE)
-    tasks_context: TasksContext = sparse(NO_TASKS)
-    reply_context: ReplyContext | None = sparse(None)
+    plan_mode_context: PlanModeContext = NO_PLAN_MODE
+    tasks_context: TasksContext = NO_TASKS
+    reply_context: ReplyContext | None = None
     decisions: tuple[DecisionMade, ...] = sparse(())
     """What people decided, oldest first; the newest ones."""
     shutdown_interrupted: bool = False
@@ -214,6 +214,16 @@ class AgentState(Living):
     """Whether it goes round in circles."""
     tainted: str = sparse("")
     """How words came into the context that nobody here vouches for, the first time; empty: never."""
+
+    @property
+    def reply_id(self) -> str:
+        """Of the reply that is being made; empty between replies."""
+        return self.reply_context.reply_id if self.reply_context is not None else ""
+
+    @property
+    def cur_iter(self) -> int:
+        """Rounds that it has completed."""
+        return self.reply_context.cur_iter if self.reply_context is not None else 0
 
     @property
     def planning(self) -> bool:

@@ -131,8 +131,9 @@ def _path(way: Way) -> str:
 def _ours(data: dict[str, Any]) -> ReadState:
     at = "state." if "state" in data else ""
     if "version" in data and not at:
-        # Our export: the state's own fields with the version beside them.
-        data = {"version": data["version"], "state": {name: data[name] for name in data if name != "version"}}
+        # Our export: the state's own fields, with the version beside them, and what `reply_context` says once more.
+        own = {name: value for name, value in data.items() if name not in ("version", "reply_id", "cur_iter")}
+        data = {"version": data["version"], "state": own}
     try:
         written = upgraded(data).get("state")
     except (NewerRecord, NoRecord) as error:

@@ -111,8 +111,11 @@ FRESH = 1
 
 
 def exported(state: AgentState) -> str:
-    """AgentState as JSON, with the version of its form beside its own fields."""
-    return json.dumps({"version": CURRENT, **state.model_dump(mode="json")}, ensure_ascii=False)
+    """AgentState as JSON, with the version of its form beside its own fields, and, as AgentScope Java has them, the
+    reply that is being made."""
+    fields = state.model_dump(mode="json")
+    made = {"reply_id": state.reply_id, "cur_iter": state.cur_iter}
+    return json.dumps({"version": CURRENT, **fields, **made}, ensure_ascii=False)
 
 
 def read(given: State, waiting: Collection[str] = ()) -> AgentState:

@@ -181,8 +181,8 @@ def test_the_list_goes_along_into_the_next_run_and_the_next_request_hears_of_an_
     assert "Mend" in carry(play.record, EventsSoFar(), 0, 0).model_dump_json()
 
 
-def test_a_state_without_tasks_says_nothing_of_them_and_java_s_are_taken_over() -> None:
-    assert "tasks_context" not in playing().record.state.model_dump(mode="json")
+def test_a_state_without_tasks_says_so_and_java_s_are_taken_over() -> None:
+    assert playing().record.state.model_dump(mode="json")["tasks_context"] == {"tasks": []}
     java = {
         "session_id": "s", "reply_id": "r", "context": [],
         "tasks_context": {"tasks": [{

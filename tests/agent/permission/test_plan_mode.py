@@ -282,6 +282,5 @@ def test_a_state_that_names_it_as_its_mode_is_in_it_and_comes_out_of_it() -> Non
     state.take_mode(PermissionMode.EXPLORE)
 
     assert (state.planning, state.mode) == (False, PermissionMode.EXPLORE)
-    assert "plan_mode_context" not in Record.of([SessionOpened(session_id="s", spec=SPEC)]).state.model_dump(
-        mode="json"
-    )
+    fresh = Record.of([SessionOpened(session_id="s", spec=SPEC)]).state.model_dump(mode="json")
+    assert fresh["plan_mode_context"] == {"active": False}

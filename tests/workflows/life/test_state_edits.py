@@ -60,7 +60,37 @@ async def test_an_export_says_which_version_it_has_and_is_the_state(stage: Stage
     exported = json.loads(await session.stored.export())
 
     assert exported.pop("version") == 1
+    assert (exported.pop("reply_id"), exported.pop("cur_iter")) == ("", 0)
     assert exported == (await session.state()).model_dump(mode="json")
+
+
+FIELDS_OF_AGENTSCOPE = {
+    *("session_id", "user_id", "summary", "context", "reply_id", "cur_iter", "reply_context", "permission_context"),
+    *("tool_context", "tasks_context", "plan_mode_context"),
+}
+
+
+async def test_an_export_has_each_field_that_agentscope_names_also_while_it_is_empty(stage: Stage) -> None:
+    session = stage.session(calls("fetch", page=1), *ASKS, user="ana")
+    message = await session.reply("Read, and send")
+    fresh = stage.session({"text": "-"})
+    await fresh.observe("Nothing is asked yet.")
+
+    state = await session.state()
+    waiting, empty = [json.loads(await one.stored.export()) for one in (session, fresh)]
+    other = stage.session({"text": "-"})
+    left_out = await other.stored.import_state(waiting)
+
+    assert set(waiting) >= FIELDS_OF_AGENTSCOPE
+    assert set(empty) >= FIELDS_OF_AGENTSCOPE
+    assert (waiting["session_id"], waiting["user_id"], waiting["reply_id"]) == (session.id, "ana", message.id)
+    assert waiting["cur_iter"] == waiting["reply_context"]["cur_iter"] == 1
+    assert (state.reply_id, state.cur_iter) == (message.id, 1)
+    assert waiting["tool_context"]["activated_groups"] == []
+    assert (empty["tasks_context"], empty["plan_mode_context"]) == ({"tasks": []}, {"active": False})
+    assert (empty["reply_id"], empty["cur_iter"], empty["reply_context"]) == ("", 0, None)
+    assert left_out == ()
+    assert (await other.state()).reply_id == ""
 
 
 async def test_an_import_that_is_wrong_names_the_place_and_starts_nothing(stage: Stage) -> None:
