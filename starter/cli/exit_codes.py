@@ -150,6 +150,8 @@ def _perform(work: Callable[[], Coroutine[Any, Any, int]]) -> int:
         return complain(what_is_wrong(error), Exit.MISUSE)
     except (BadInput, BadSetup, NoSession, Refused) as error:
         return complain(str(error), Exit.MISUSE)
+    except UnicodeDecodeError as error:
+        return complain(f"what was read is not UTF-8 text: {error.reason} at byte {error.start}", Exit.MISUSE)
     except BrokenPipeError:
         raise
     except (LonghaulError, *_OF_THE_WORLD) as error:

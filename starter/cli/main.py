@@ -3,6 +3,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -56,6 +57,13 @@ def main() -> NoReturn:
     """Run one command, then leave without the interpreter's exit: the SDK's threads abort that now and then."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    if sys.stdin is not None:
+        # Else raw bytes get far, and end as a traceback.
+        sys.stdin.reconfigure(errors="strict")  # type: ignore[union-attr]
+    if why := not_text(sys.argv):
+        print(f"longhaul: {why}", file=sys.stderr)
+        _flush_quietly()
+        os._exit(2)
     if sys.stdout.isatty():
         # A parent's word for a size that the terminal itself tells: of another one, or of before it was resized. What
         # is painted over would stay where it was.
@@ -70,6 +78,18 @@ def main() -> NoReturn:
         code = 141  # as a program that SIGPIPE has ended
     _flush_quietly()
     os._exit(code)
+
+
+def not_text(words: Sequence[str]) -> str:
+    """Why a command line can't be meant so: bytes that are no UTF-8 reach Python as half surrogate pairs, which no id,
+    text or path that is written down can hold. Empty: nothing is wrong."""
+    for place, word in enumerate(words):
+        if any("\ud800" <= letter <= "\udfff" for letter in word):
+            before = words[place - 1] if place > 1 and words[place - 1].startswith("-") else ""
+            spelt = os.fsencode(word).decode("utf-8", "backslashreplace")
+            whose = f"{before}: {spelt!r}" if before else f"argument {place}: {spelt!r}"
+            return f"{whose} is not UTF-8 text; write it in UTF-8 (see the settings LANG and LC_ALL of your terminal)"
+    return ""
 
 
 def _flush_quietly() -> None:

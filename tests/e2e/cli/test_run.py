@@ -39,6 +39,33 @@ def test_a_run_that_finishes_prints_one_document_and_exits_0(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["show", b"a\xffb"], r"longhaul: argument 2: 'a\\xffb' is not UTF-8 text; write it in UTF-8"),
+        (["run", "Hello", "--session", b"a\xffb"], r"longhaul: --session: 'a\\xffb' is not UTF-8 text"),
+        (["run", b"caf\xe9"], r"longhaul: argument 2: 'caf\\xe9' is not UTF-8 text"),
+        (["rules", "list", "--user", b"\xe9"], r"longhaul: --user: '\\xe9' is not UTF-8 text"),
+        ([b"\xff"], r"longhaul: argument 1: '\\xff' is not UTF-8 text"),
+    ],
+)
+def test_raw_bytes_among_the_arguments_are_a_sentence(cli: Cli, arguments: list[str | bytes], said: str) -> None:
+    done = subprocess.run([*CLI, *arguments], env=cli.environment, capture_output=True, check=False)
+
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode().startswith(said)
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_raw_bytes_on_stdin_are_a_sentence(cli: Cli) -> None:
+    run = [*CLI, "run", "-", "--model", cli.script({"text": "-"}), "--session", "raw"]
+
+    done = subprocess.run(run, env=cli.environment, cwd=cli.folder, input=b"caf\xe9!", capture_output=True, check=False)
+
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"longhaul: what was read is not UTF-8 text: invalid continuation byte at byte 3\n"
+
+
+@pytest.mark.parametrize(
     ("lines", "code", "reason", "text", "error"),
     [
         (
