@@ -61,6 +61,12 @@ _WRAPPERS: dict[str, _Wrapper] = {
     "noglob": _Wrapper(),
     "caffeinate": _Wrapper("disu", "tw"),
 }
+_RUNS_THE_REST = names(
+    "bwrap catchsegv cgexec chpst chronic dbus-run-session dumb-init eatmydata fakechroot fakeroot faketime gosu"
+    " hyperfine linux32 linux64 nsenter numactl prlimit proxychains proxychains4 rlwrap runuser setarch setpriv"
+    " setuidgid softlimit ssh-agent su-exec tini torify torsocks unbuffer valgrind xvfb-run"
+)
+"""Run a command that stands somewhere behind options and words of their own, which are not read here."""
 _TWO_WORDS = {
     ("uv", "run"),
     ("poetry", "run"),
@@ -98,6 +104,8 @@ def unwrap(words: tuple[str, ...]) -> Unwrapped:
         return Unwrapped(tuple(words[at + 1 :] for at, word in enumerate(words[:-1]) if word in _FIND_RUNS))
     if words[:2] in _TWO_WORDS:
         return Unwrapped(_every_suffix(words[2:]))
+    if name in _RUNS_THE_REST:
+        return Unwrapped(_every_suffix(words[1:]), script=_all_text(words))
     wrapper = _WRAPPERS.get(name)
     return Unwrapped() if wrapper is None else _unwrap(wrapper, words)
 

@@ -3,8 +3,8 @@
 `git add:*` is a prefix of words: `git add x` and `git add`, but neither `git added` nor `git add x && rm y`, of which
 the second part needs a rule of its own. Anything else is one exact command, quoted as for a shell; `*` has no other
 meaning. An allow rule matches exactly that. A deny or ask rule also matches what comes to the same: `/bin/rm` for `rm`,
-further arguments after a plain command, options before a subcommand (`git -C x push` for `git push`) and short flags
-bundled or apart (`rm -fr`, `rm -r -f` for `rm -rf`).
+further arguments after a plain command, options before a subcommand (`git -C x push` for `git push`), short flags
+bundled or apart (`rm -fr`, `rm -r -f` for `rm -rf`), and long ones that mean the same (`rm --recursive --force`).
 
 Companions are parts that need no rule of their own beside a part of a line that a rule allows.
 
@@ -83,7 +83,10 @@ def deny_matches(content: str, words: tuple[str, ...]) -> bool:
     if not words or _program(expected[0]) != _program(words[0]):
         return False
     names = [word for word in expected[1:] if not word.startswith("-")]
-    return _in_order(names, words[1:]) and all(_has_flag(word, words[1:]) for word in expected[1:] if word not in names)
+    longs = _LONG_FLAGS.get(_program(words[0]), {})
+    return _in_order(names, words[1:]) and all(
+        _has_flag(word, words[1:], longs) for word in expected[1:] if word not in names
+    )
 
 
 def _program(word: str) -> str:
@@ -104,10 +107,26 @@ def _in_order(names: list[str], words: tuple[str, ...]) -> bool:
     return True
 
 
-def _has_flag(flag: str, words: tuple[str, ...]) -> bool:
-    if flag.startswith("--") or len(flag) == 1:
-        return any(word == flag or word.startswith(flag + "=") for word in words)
+_OF_FILES = {"--recursive": "rR", "--force": "f"}
+_LONG_FLAGS: dict[str, dict[str, str]] = {
+    **dict.fromkeys(("rm", "cp", "mv", "ln", "chmod", "chown", "chgrp"), _OF_FILES),
+    "git": {"--force": "f", "--delete": "dD", "--all": "aA"},
+}
+"""By program: long flags, each with the short ones that mean the same. A flag that another subcommand of git knows by
+another name is denied too often at most."""
+
+
+def _has_flag(flag: str, words: tuple[str, ...], longs: Mapping[str, str]) -> bool:
     letters = {letter for word in words if word.startswith("-") and not word.startswith("--") for letter in word[1:]}
+    for word in words:
+        if word.startswith("--") and len(word) > len("--"):  # GNU's programs take any beginning of a long flag
+            for long, short in longs.items():
+                letters.update(short if long.startswith(word.partition("=")[0]) else "")
+    if flag.startswith("--") or len(flag) == 1:
+        written_so = any(word == flag or word.startswith(flag + "=") for word in words)
+        return written_so or not letters.isdisjoint(longs.get(flag, ""))
+    for short in longs.values():
+        letters.update("" if letters.isdisjoint(short) else short)
     return flag in words or set(flag[1:]) <= letters
 
 
