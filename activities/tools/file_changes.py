@@ -34,6 +34,7 @@ from longhaul.agent.values.conversation.tools import Effect
 NOTICE_CAP = 4_000
 LINE_CAP = 400
 CONTEXT_LINES = 3
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 COMPARED_CAP = 2_000_000
 """Product of the line counts up to which difflib is asked: its worst case is quadratic."""
 
@@ -350,4 +351,14 @@ class Write(FileChange):
     def plan(self, arguments: dict[str, Any], before: FileSnapshot) -> Plan:
         data = encoded(arguments["content"], "content")
         verb = "Created" if before.digest == ABSENT else "Replaced the content of"
-        return Plan(data, f"{verb} {arguments['file_path']!r} ({len(data)} bytes)")
+        return Plan(data, f"{verb} {arguments['file_path']!r} ({len(data)} bytes){_lost_in(before.data or b'', data)}")
+
+
+def _lost_in(before: bytes, after: bytes) -> str:
+    """What Read does not show of a file, so that who writes it can't know that it goes."""
+    had = (
+        ("lines that end in CRLF", b"\r\n" in before and b"\n" in after and b"\r\n" not in after),
+        ("a byte order mark", before.startswith(_BYTE_ORDER_MARK) and not after.startswith(_BYTE_ORDER_MARK)),
+    )
+    lost = " and ".join(what for what, is_lost in had if is_lost)
+    return f"; before it had {lost}, which Edit keeps and this content does not have" if lost else ""

@@ -234,6 +234,29 @@ async def test_a_read_only_file_is_not_replaced(place: Place) -> None:
     assert (place.root / "f").read_text() == "kept"
 
 
+@pytest.mark.parametrize(
+    ("before", "content", "said"),
+    [
+        (b"one\r\ntwo\r\n", "one\n", "lines that end in CRLF, which Edit keeps"),
+        (b"\xef\xbb\xbfone\r\n", "one\n", "lines that end in CRLF and a byte order mark"),
+        (b"\xef\xbb\xbfone\n", "\ufeffone\ntwo\n", ""),
+        (b"one\r\n", "one\r\ntwo\r\n", ""),
+        (b"one\r\n", "one", ""),
+        (b"one\n", "one\r\n", ""),
+    ],
+)
+async def test_what_read_does_not_show_of_a_file_is_told_when_write_takes_it_away(
+    place: Place, before: bytes, content: str, said: str
+) -> None:
+    (place.root / "f.txt").write_bytes(before)
+
+    shown = await text_of(Write(), place, file_path="f.txt", content=content)
+
+    assert (place.root / "f.txt").read_bytes() == content.encode()
+    assert said in shown
+    assert ("before it had" in shown) is bool(said)
+
+
 async def test_other_names_of_a_file_keep_the_old_content_and_the_result_says_so(place: Place, tmp_path: Path) -> None:
     (tmp_path / "outside").write_text("shared")
     (place.root / "inside").hardlink_to(tmp_path / "outside")
