@@ -30,6 +30,7 @@ from longhaul.activities.models.failures.status_table import SetupError
 from longhaul.activities.models.model import MOST_NOTES, Delta, ModelReply, ModelRequest, SaidOnce
 from longhaul.activities.models.providers import Providers
 from longhaul.activities.models.replies import HalfSaid, estimated_where_silent, recorded_content
+from longhaul.activities.models.requests.answer_form import called_in_words
 from longhaul.activities.tool import Place
 from longhaul.activities.tools.argument_readings import text_as_wanted
 from longhaul.activities.tools.registry import Toolbox
@@ -210,6 +211,9 @@ class Thinking:
 
     async def _recorded(self, ask: CallModel, place: Place, reply: ModelReply, spec: SpecTexts) -> ModelSaid:
         refused = reply.stop in REFUSALS
+        offered = {tool.name for tool in spec.tools}.difference(ask.hidden_tools)
+        if GENERATE_RESPONSE in offered and ask.kind is None:
+            reply = called_in_words(reply, GENERATE_RESPONSE)
         content = recorded_content(reply, ask.call_number, closing=ask.closing)
         content, dropped = without_too_many(content)
         # With the arguments as the tools want them that the model was told of: what is recorded here is what

@@ -11,7 +11,14 @@ from typing import Any
 from longhaul.activities.models.failures.error_meanings import says_too_long
 from longhaul.activities.models.model import ModelReply, ModelRequest, scrub_json
 from longhaul.activities.models.requests.turns import answer_schema, depth_fits
-from longhaul.agent.values.conversation.messages import BROKEN_OFF, REFUSALS, TextBlock, ToolCallBlock, UserMsg
+from longhaul.agent.values.conversation.messages import (
+    BROKEN_OFF,
+    REFUSALS,
+    StopReason,
+    TextBlock,
+    ToolCallBlock,
+    UserMsg,
+)
 
 NOT_FORCED = "The server does not force an answer's form; it was asked for in words."
 NOT_FORBIDDEN = "The server does not forbid calls; the tools were left out, so that what it has cached is not used."
@@ -79,6 +86,24 @@ def answer_of(reply: ModelReply) -> dict[str, Any]:
             found: dict[str, Any] = scrub_json(answer)
             return found
     raise BadAnswer(_why(reply, text, called=bool(calls)))
+
+
+def called_in_words(reply: ModelReply, tool: str) -> ModelReply:
+    """The reply with a call of `tool` behind its words, where these are one JSON object, fenced or not, and nothing
+    else: some models write a form that was asked for, and call nothing."""
+    texts = [block.text for block in reply.content if isinstance(block, TextBlock)]
+    text = "\n".join(texts).strip()
+    fenced = _FENCED.fullmatch(text)
+    if reply.stop is not StopReason.END or any(isinstance(block, ToolCallBlock) for block in reply.content):
+        return reply
+    try:
+        found = json.loads(fenced[1] if fenced else text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return reply
+    if not isinstance(found, dict) or not depth_fits(found):
+        return reply
+    call = ToolCallBlock(id="", name=tool, input=json.dumps(scrub_json(found), ensure_ascii=False))
+    return replace(reply, content=(*reply.content, call))
 
 
 def _objects_in(text: str) -> Iterator[str]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from longhaul.activities.models.model import AnswerSchema, ModelReply, ModelRequest
-from longhaul.activities.models.requests.answer_form import NOT_FORCED, BadAnswer, answer_of
+from longhaul.activities.models.requests.answer_form import NOT_FORCED, BadAnswer, answer_of, called_in_words
 from longhaul.agent.values.conversation.messages import TextBlock, ThinkingBlock, ToolCallBlock, Usage, UserMsg
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from tests.activities.models.sample_requests import WEATHER, Caller
@@ -138,6 +138,37 @@ def test_the_first_call_counts_and_not_the_text() -> None:
     calls = [ToolCallBlock(id=str(n), name="write_summary", input=f'{{"goal": {n}}}') for n in (1, 2)]
 
     assert answer_of(says(TextBlock(text='{"goal": 0}'), *calls)) == {"goal": 1}
+
+
+@pytest.mark.parametrize(
+    "text", ['{"goal": "moon"}', '```json\n{"goal": "moon"}\n```\n', '\n```\n{"goal":\n "moon"}\n```']
+)
+def test_a_form_that_is_written_and_not_called_is_a_call(text: str) -> None:
+    reply = called_in_words(says(ThinkingBlock(thinking="{}"), TextBlock(text=text)), "generate_response")
+
+    *_, words, call = reply.content
+    assert words == TextBlock(text=text)
+    assert isinstance(call, ToolCallBlock)
+    assert (call.name, call.input) == ("generate_response", '{"goal": "moon"}')
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        says(TextBlock(text='Here: {"goal": "moon"}')),
+        says(TextBlock(text='```json\n{"goal": "moon"}\n```\nor\n```json\n{"goal": "sun"}\n```')),
+        says(TextBlock(text='{"goal": "mo'), stop="max_tokens"),
+        says(TextBlock(text='{"goal": "moon"}'), stop="refusal"),
+        says(TextBlock(text='["goal"]')),
+        says(TextBlock(text='{"goal": NaN}')),
+        says(TextBlock(text='{"goal": ' * 5_000)),
+        says(TextBlock(text='{"goal": 1}'), ToolCallBlock(id="1", name="Read", input="{}")),
+        says(),
+    ],
+    ids=range(9),
+)
+def test_what_else_is_said_stays_as_it_is(reply: ModelReply) -> None:
+    assert called_in_words(reply, "generate_response") is reply
 
 
 def test_lone_surrogates_do_not_get_in() -> None:
