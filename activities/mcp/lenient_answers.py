@@ -48,6 +48,8 @@ _FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(sorted(_SINGLE), (lambda value: isinstance(value, dict | bool), "schema")),
 }
 """What a reader may count on, and what it is called."""
+_OF_A_CALL = frozenset({"content", "structuredContent", "isError"})
+"""One of these has each result of a call."""
 _KEPT = ("name", "title", "description", "annotations")
 """Of a tool, beside its schema: nothing else is looked at."""
 
@@ -83,8 +85,8 @@ def _mended(said: SessionMessage | Exception) -> SessionMessage | Exception:
         result: Any = said.message.result
         if isinstance(result, dict) and "content" not in result and "tools" in result:
             mend_tools(result)
-        elif isinstance(result, dict) and isinstance(result.get("content"), list):
-            _mend_content(result["content"])
+        elif isinstance(result, dict) and not _OF_A_CALL.isdisjoint(result):
+            result["content"] = _content_of(result.get("content"))
     return said
 
 
@@ -159,6 +161,8 @@ def _schema(schema: dict[str, Any], notes: list[str], levels: int) -> dict[str, 
     made = dict(schema)
     if "type" in made:
         _mend_type(made, notes)
+    if isinstance(made.get("enum"), list) and "type" in made:
+        _mend_enum(made, notes)
     for word, (is_right, said) in _FORMS.items():
         if word in made and not is_right(made[word]):
             notes.append(f"`{word}` in its inputSchema is no {said}, and is left out")
@@ -194,15 +198,45 @@ def _mend_type(schema: dict[str, Any], notes: list[str]) -> None:
         del schema["type"]
 
 
+_IS_A: Mapping[str, Callable[[Any], bool]] = {
+    "object": lambda value: isinstance(value, dict),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    "integer": lambda value: isinstance(value, int | float) and not isinstance(value, bool) and value == int(value),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+}
+
+
+def _mend_enum(schema: dict[str, Any], notes: list[str]) -> None:
+    """Values that the type beside them excludes, for which providers refuse the whole request."""
+    kind = schema["type"]
+    kinds = [_IS_A[each] for each in (kind if isinstance(kind, list) else [kind])]
+    fit = [value for value in schema["enum"] if any(is_a(value) for is_a in kinds)]
+    if fit != schema["enum"]:
+        notes.append(f"its inputSchema has an enum of other values than the type {visible(repr(kind)[:60])} allows")
+        schema["enum"] = fit
+    if not fit:
+        del schema["enum"]
+
+
 def notes_in(meta: Any) -> tuple[str, ...]:
     return tuple(meta.get(NOTES, ())) if isinstance(meta, dict) else ()
 
 
-def _mend_content(content: list[Any]) -> None:
-    for block in content:
+def _content_of(given: Any) -> Any:
+    """A list of blocks: some servers leave it out beside what they structure, or give one block, or a text."""
+    if given is None:
+        return []
+    content = given if isinstance(given, list) else [given]
+    for at, block in enumerate(content):
+        if isinstance(block, str):
+            content[at] = {"type": "text", "text": block}
         if isinstance(block, dict) and block.get("type") in ("image", "audio"):
             said = block.get("mimeType")
             block["mimeType"] = said if isinstance(said, str) else ""
+    return content
 
 
 _DATA_URL = re.compile(r"\s*data:([^;,]*)((?:;[^;,]*)*?);base64,", re.IGNORECASE)

@@ -7,6 +7,7 @@ The `mcp` package has a transport for that too, which reads a line of any length
 
 import asyncio
 import functools
+import json
 import os
 import shutil
 import ssl
@@ -32,6 +33,7 @@ from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.mcp.allowed_servers import Server, ServerAway
 from longhaul.activities.mcp.lenient_answers import Lenient
 from longhaul.activities.mcp.outcomes import HELD_SECONDS, Outcomes, is_followed, of_this_call
+from longhaul.activities.models.model import scrub_json
 from longhaul.activities.models.profiles import is_within
 from longhaul.activities.process import relay
 from longhaul.activities.process.sandbox import CantConfine, boxed
@@ -124,10 +126,12 @@ class _Said(_Stream):
             if len(self._begun) > LINE_BYTES:
                 self._too_long()
                 raise anyio.EndOfStream
+        line = self._lines.popleft()
         try:
-            return SessionMessage(types.jsonrpc_message_adapter.validate_json(self._lines.popleft(), by_name=False))
+            return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
         except ValueError as error:
-            return error
+            # An answer that is dropped would be waited for until the call's time is over.
+            return _with_whole_characters(line) or error
 
     def __aiter__(self) -> Self:
         return self
@@ -137,6 +141,17 @@ class _Said(_Stream):
             return await self.receive()
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
+
+
+def _with_whole_characters(line: bytearray) -> SessionMessage | None:
+    """The message of a line with half a surrogate pair, as programs write it that cut texts where they like."""
+    if b"\\ud" not in line.lower():
+        return None
+    try:
+        message = scrub_json(json.loads(line))
+        return SessionMessage(types.jsonrpc_message_adapter.validate_python(message, by_name=False))
+    except (ValueError, RecursionError):
+        return None
 
 
 class _Saying(_Stream):

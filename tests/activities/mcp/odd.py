@@ -1,6 +1,7 @@
 """A server over stdin and stdout that lists and answers what it is given, odd as it is: `python odd.py FILE`.
 
-FILE is JSON: `pages` of a list of tools, by cursor ("" is the first one), and `answers`, by the name of a tool.
+FILE is JSON: `pages` of a list of tools, by cursor ("" is the first one), and `answers`, by the name of a tool: its
+content, or its whole result.
 """
 
 import json
@@ -18,7 +19,8 @@ def answer(asked: dict, given: dict) -> object:  # type: ignore[type-arg]
             return given["pages"][params.get("cursor") or ""]
         case "tools/call":
             plain = [{"type": "text", "text": "noted"}]
-            return {"content": given.get("answers", {}).get(params["name"], plain)}
+            said = given.get("answers", {}).get(params["name"], plain)
+            return said if isinstance(said, dict) else {"content": said}
         case "ping":
             return {}
     return None

@@ -64,6 +64,12 @@ ODD_TOOLS: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
     "items is a list": (with_property({"type": "array", "items": [{"type": "string"}]}), "`items`",
                         {"type": "object", "properties": {"a": {"type": "array"}}}),
     "anyOf is empty": (with_property({"anyOf": []}), "`anyOf`", {"type": "object", "properties": {"a": {}}}),
+    "enum of another type": (with_property({"type": "null", "enum": ["A", "B"]}), "an enum of other values",
+                             {"type": "object", "properties": {"a": {"type": "null"}}}),
+    "enum of a list's items": (with_property({"type": "array", "enum": [0, 1]}), "an enum of other values",
+                               {"type": "object", "properties": {"a": {"type": "array"}}}),
+    "enum with null": (with_property({"type": "string", "enum": ["A", None]}), "an enum of other values",
+                       {"type": "object", "properties": {"a": {"type": "string", "enum": ["A"]}}}),
     "enum is a text": (with_property({"enum": "red"}), "`enum`", {"type": "object", "properties": {"a": {}}}),
     "a minimum that is none": (with_property({"minimum": "one"}), "can't be used (SchemaError)", LEFT_OUT),
     "a huge schema": (with_schema({**SOUND, "properties": {f"p{n}": {"type": "string"} for n in range(2_000)}}),
@@ -192,7 +198,28 @@ ODD_IMAGES: dict[str, tuple[dict[str, Any], bytes, str]] = {
 }  # fmt: skip
 
 
-async def answered(folder: Path, content: list[Any]) -> Any:
+ODD_RESULTS: dict[str, tuple[dict[str, Any], str]] = {
+    "content is empty": ({"content": [], "structuredContent": {"id": "u1"}}, '{"id": "u1"}'),
+    "content is null": ({"content": None, "structuredContent": {"id": "u1"}}, '{"id": "u1"}'),
+    "content is missing": ({"structuredContent": {"id": "u1"}, "isError": False}, '{"id": "u1"}'),
+    "content is missing and nothing else there": ({"isError": False}, ""),
+    "content is a text": ({"content": "noted"}, "noted"),
+    "content is a block": ({"content": {"type": "text", "text": "noted"}}, "noted"),
+    "content is a list of texts": ({"content": ["noted", "twice"]}, "noted\ntwice"),
+    "half a surrogate pair": ({"content": [{"type": "text", "text": "a\ud800b"}]}, "a\ufffdb"),
+    "the other half, structured": ({"content": [], "structuredContent": {"a": "\udc00"}}, '{"a": "\ufffd"}'),
+    "NUL": ({"content": [{"type": "text", "text": "a\0b"}]}, "a\0b"),
+}
+
+
+@pytest.mark.parametrize("what", ODD_RESULTS)
+async def test_an_odd_result_is_read(what: str, tmp_path: Path) -> None:
+    result, shown = ODD_RESULTS[what]
+
+    assert await answered(tmp_path, result) == shown
+
+
+async def answered(folder: Path, content: list[Any] | dict[str, Any]) -> Any:
     async with used(servers(config(folder, {"": {"tools": [FIRST]}}, {"first": content}))) as mcp:
         tool = (await tools_of(mcp)).get("mcp__harbour__first")
         assert tool is not None
