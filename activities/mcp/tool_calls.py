@@ -5,8 +5,10 @@ a tool made of text, images, audio, resources, links and structured content.
 import asyncio
 import json
 import re
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
 from contextvars import copy_context
+from itertools import islice
 from typing import Any, Protocol, assert_never
 
 import mcp_types as types
@@ -32,25 +34,56 @@ from longhaul.agent.values.spec.mcp import CONNECTION, TOOLS_CHANGED
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]{0,60}/[A-Za-z0-9][A-Za-z0-9.+_-]{0,60}")
 _OTHER = "application/octet-stream"
 STRUCTURED = "structured_content"
+MOST_VALUES = 2_000
+"""Of what is structured, that are looked for in the words beside it."""
 LONGEST_STRUCTURED = 100_000
 """Characters of JSON in the metadata, which stands in the session's state as long as the result does."""
 
 
 def output_of(result: types.CallToolResult, metadata: dict[str, Any]) -> ToolOutput:
-    """`metadata` with what the server has structured, beside. It stands in the output where nothing else does; what is
-    long stands there alone, to be cut and kept whole as long texts are, unless the server says the same in words."""
+    """`metadata` with what the server has structured, beside, while it is short. It stands in the output too, unless
+    the server says the same in words, or says that the call has failed."""
     blocks = [_block(content) for content in result.content]
     if result.structured_content is not None:
         written = json.dumps(result.structured_content, ensure_ascii=False)
-        is_long = len(written) > LONGEST_STRUCTURED
-        if not is_long:
+        if len(written) <= LONGEST_STRUCTURED:
             metadata = {**metadata, STRUCTURED: result.structured_content}
-        said = sum(len(block.text) for block in blocks if isinstance(block, TextBlock))
-        if not blocks or (is_long and said < len(written) // 2):
+        said = "\n".join(block.text for block in blocks if isinstance(block, TextBlock))
+        if not blocks or not (result.is_error or _says(said, result.structured_content, len(written))):
             blocks.append(TextBlock(text=written))
     texts = [block.text for block in blocks if isinstance(block, TextBlock)]
     output = clipped("\n".join(texts), OUTPUT_CAP) if len(texts) == len(blocks) else tuple(blocks)
     return ToolOutput(output, failed=result.is_error, metadata=metadata)
+
+
+def _says(text: str, structured: dict[str, Any], size: int) -> bool:
+    """Whether each value stands in the text; of what is long the length is compared."""
+    if size > LONGEST_STRUCTURED or len(text) > LONGEST_STRUCTURED:
+        return len(text) >= size // 2
+    values = [*islice(_values(structured), MOST_VALUES + 1)]
+    # As the server writes it, and as JSON does within a text.
+    return len(values) <= MOST_VALUES and all(
+        value in text or json.dumps(value)[1:-1] in text or json.dumps(value, ensure_ascii=False)[1:-1] in text
+        for value in values
+    )
+
+
+def _values(structured: object) -> Iterator[str]:
+    match structured:
+        case dict():
+            inner: Iterable[object] = structured.values()
+        case list():
+            inner = structured
+        case str():
+            yield structured.strip()
+            return
+        case None:
+            return
+        case _:
+            yield json.dumps(structured)
+            return
+    for value in inner:
+        yield from _values(value)
 
 
 def _block(content: types.ContentBlock) -> TextBlock | DataBlock:
