@@ -14,7 +14,7 @@ together stands in the description: a call has the arguments that the tool wants
 
 Parts of tools' schemas as OpenAI, Gemini and Kimi take them; Anthropic takes them as they are.
 
-An array says what is in it (OpenAI, Gemini), a type stands in the choices and not beside them, and references lead into
+An array says what is in it (OpenAI, Gemini), a type stands in the choices and not beside them, and definitions stand in
 `$defs` (Kimi). One tool of a server that does otherwise makes all requests of its session fail. Sources stand with the
 rules in tests/activities/models/published/published_chat.py.
 """
@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any
+from urllib.parse import unquote
 
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
 from longhaul.agent.values.conversation.messages import ToolCallBlock
@@ -138,6 +139,7 @@ _MOST_DESCRIBED = 10
 
 def sent_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """`schema` with all of that; its own order of fields where nothing has to change."""
+    schema = _Led(schema).whole()
     if not any(word in schema for word in _REFUSED) and schema.get("type", "object") == "object":
         return {"type": "object", "properties": {}, **schema}
     merged = _Merged(schema, count())
@@ -201,12 +203,67 @@ class _Merged:
     def _referred(self, schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """`#/$defs/Name` in the same schema; others no provider would follow either."""
         reference = schema.get("$ref")
-        if not isinstance(reference, str) or not reference.startswith("#/"):
-            return None
-        found: Any = self._root
-        for step in reference[2:].split("/"):
+        return _of(_place(self._root, reference)) or None if isinstance(reference, str) else None
+
+
+_DATA = frozenset({"enum", "const", "default", "examples"})
+"""Words whose values are no schemas."""
+_DEFINED = ("#/$defs/", _OLD)
+
+
+class _Led:
+    """A schema in which each reference leads to a definition: Kimi and Claude refuse others, and all of them one that
+    leads nowhere, which says nothing and is left out."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self._names: dict[str, str] = {}
+        """Of definitions that are made here, by the reference."""
+        self._moved: dict[str, Any] = {}
+
+    def whole(self) -> Mapping[str, Any]:
+        led = self._led(self._root, _DEEPEST_PART)
+        return {**led, "$defs": {**_table(led.get("$defs")), **self._moved}} if self._moved else led
+
+    def _led(self, part: Any, left: int) -> Any:
+        if isinstance(part, list):
+            return [self._led(inner, left - 1) for inner in part]
+        if not isinstance(part, Mapping) or left <= 0:
+            return part
+        made = {word: inner if word in _DATA else self._led(inner, left - 1) for word, inner in part.items()}
+        reference = part.get("$ref")
+        if isinstance(reference, str) and reference.startswith("#"):
+            target = _place(self._root, reference)
+            if not isinstance(target, Mapping | bool):
+                del made["$ref"]
+            elif not reference.startswith(_DEFINED):
+                made["$ref"] = _NEW + self._defined(reference, target, left)
+        return made
+
+    def _defined(self, reference: str, target: Any, left: int) -> str:
+        if reference not in self._names:
+            plain = re.sub(r"[^A-Za-z0-9]+", "_", reference).strip("_") or "whole"
+            taken = {*_table(self._root.get("$defs")), *_table(self._root.get("definitions")), *self._names.values()}
+            name = next(
+                name for number in count(1) if (name := f"{plain}_{number}" if number > 1 else plain) not in taken
+            )
+            self._names[reference] = name
+            alone = {word: value for word, value in target.items() if word not in ("$defs", "definitions")}
+            self._moved[name] = self._led(alone, left - 1)
+        return self._names[reference]
+
+
+def _place(root: Mapping[str, Any], reference: str) -> Any:
+    """What a reference within a schema leads to, and None for one that leads nowhere."""
+    if not reference.startswith("#/"):
+        return root if reference == "#" else None
+    found: Any = root
+    for step in unquote(reference[2:]).split("/"):
+        if isinstance(found, list):
+            found = found[int(step)] if step.isdecimal() and int(step) < len(found) else None
+        else:
             found = _of(found).get(step.replace("~1", "/").replace("~0", "~"))
-        return found if isinstance(found, Mapping) else None
+    return found
 
 
 def _of(value: Any) -> Mapping[str, Any]:
