@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from queue import Queue
@@ -53,6 +54,19 @@ async def test_a_started_server_answers_and_a_stopped_one_is_gone(settings: DevS
     assert pid is not None
     assert server.pid is None
     assert is_gone(Path(f"/proc/{pid}/stat"), within_seconds=30)
+
+
+async def test_a_database_that_has_an_attribute_with_another_type_is_refused(settings: DevServerSettings) -> None:
+    async with DevServer(settings) as server:
+        database = server.database
+    numbered = replace(settings, search_attributes={"Umbrella": "Int"})
+
+    with pytest.raises(DevServerFailed) as refused:
+        await DevServer(numbered).start()
+
+    assert "Umbrella is of type Keyword and has to be of type Int" in str(refused.value)
+    assert str(database) in str(refused.value)
+    assert "--data-dir" in str(refused.value)
 
 
 async def test_a_workflow_outlives_a_killed_server(settings: DevServerSettings) -> None:

@@ -3,14 +3,12 @@ server knows.
 """
 
 import logging
-import re
 
-from temporalio.api.enums.v1 import IndexedValueType
-from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
 from longhaul.agent.plain.errors import BadSetup
+from longhaul.starter.provision.search_attributes import compare, register
 from longhaul.starter.settings import Settings
 from longhaul.stores.keys.keyring import Keyring, KeysUnavailable, WrongMaster
 from longhaul.stores.state.open_store import why_not_shared
@@ -79,19 +77,12 @@ class NotRegistered(BadSetup):
 
 
 async def register_search_attributes(client: Client) -> None:
-    """Make sure that the server knows our attributes: an unknown one fails a workflow task for ever."""
+    """Make sure that the server knows our attributes: an unknown one, or one of another type, fails a workflow task for
+    ever. Raises NotRegistered."""
     try:
-        listed = await client.operator_service.list_search_attributes(
-            ListSearchAttributesRequest(namespace=client.namespace)
-        )
-        missing = {name: kind for name, kind in SEARCH_ATTRIBUTES.items() if name not in listed.custom_attributes}
-        if missing:
-            await client.operator_service.add_search_attributes(
-                AddSearchAttributesRequest(
-                    namespace=client.namespace,
-                    search_attributes={name: value_type(kind) for name, kind in missing.items()},
-                )
-            )
+        compared = await compare(client, SEARCH_ATTRIBUTES)
+        if not compared.others and compared.missing:
+            await register(client, compared.missing)
     except RPCError as error:
         flags = " ".join(f"--name {name} --type {kind}" for name, kind in SEARCH_ATTRIBUTES.items())
         raise NotRegistered(
@@ -99,8 +90,9 @@ async def register_search_attributes(client: Client) -> None:
             f"  temporal operator search-attribute create {flags}\n"
             "or set LONGHAUL_SEARCH_ATTRIBUTES=off for worker and clients"
         ) from error
-
-
-def value_type(kind: str) -> IndexedValueType.ValueType:
-    """As the API spells what the command line calls `KeywordList`."""
-    return IndexedValueType.Value(f"INDEXED_VALUE_TYPE_{re.sub('(?<=[a-z])(?=[A-Z])', '_', kind).upper()}")
+    if compared.others:
+        wrong = "; ".join(map(str, compared.others))
+        raise NotRegistered(
+            f"sessions could not start in the namespace {client.namespace!r}, whose search attribute {wrong}: "
+            f"{compared.remedy}"
+        )

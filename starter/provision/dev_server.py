@@ -18,13 +18,13 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
 
-from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
 from longhaul.agent.plain.errors import Unavailable
 from longhaul.starter.provision.processes import bound_to_parent, kill_group, start_in_own_group, tail
+from longhaul.starter.provision.search_attributes import compare
 from longhaul.starter.provision.web_ui import WebUi
 
 log = logging.getLogger(__name__)
@@ -277,10 +277,25 @@ class DevServer:
         await self.stop()
 
     async def _answers(self, process: asyncio.subprocess.Process) -> None:
-        while not await _serves(self.address, self.settings.search_attributes):
+        while not await self._serves():
             if process.returncode is not None:
                 raise DevServerFailed(self._complaint(f"ended with exit status {process.returncode}"))
             await asyncio.sleep(0.05)
+
+    async def _serves(self) -> bool:
+        """Whether the namespace is there with all its search attributes, which are registered last. Raises
+        DevServerFailed for one that the database has with another type: the server logs it, and serves without it."""
+        try:
+            compared = await compare(await Client.connect(self.address), self.settings.search_attributes)
+        except (RPCError, RuntimeError):  # RuntimeError is how the SDK reports a connection that was refused
+            return False
+        if compared.others:
+            wrong = "; ".join(map(str, compared.others))
+            raise DevServerFailed(
+                f"in the database {str(self.database)!r} the search attribute {wrong}, so sessions could not "
+                "start; a type can't be changed: move that folder away, or name another one with --data-dir"
+            )
+        return compared.is_complete
 
     async def _refuses_http(self) -> None:
         """A server that does not know how to close its HTTP API must not run. Raises DevServerFailed."""
@@ -317,16 +332,6 @@ def _arguments(server: DevServer) -> Iterator[str]:
         yield from ("--dynamic-config-value", f"{key}={json.dumps(value)}")
     for name, kind in server.settings.search_attributes.items():
         yield from ("--search-attribute", f"{name}={kind}")
-
-
-async def _serves(address: str, search_attributes: Mapping[str, str]) -> bool:
-    """Whether the namespace is there with all its search attributes, which are registered last."""
-    try:
-        client = await Client.connect(address)
-        known = await client.operator_service.list_search_attributes(ListSearchAttributesRequest(namespace="default"))
-    except (RPCError, RuntimeError):  # RuntimeError is how the SDK reports a connection that was refused
-        return False
-    return set(search_attributes) <= set(known.custom_attributes)
 
 
 _HANDED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME", "XDG_RUNTIME_DIR", "GOGC")

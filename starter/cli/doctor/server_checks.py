@@ -11,7 +11,6 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import (
     DeleteWorkflowExecutionRequest,
@@ -24,6 +23,7 @@ from temporalio.service import RPCError
 from longhaul.agent.plain.errors import MissingExtra
 from longhaul.starter.cli.doctor.local_checks import Check, why_not_writable
 from longhaul.starter.hosting.own_build import BadBuild, build_of, current_build, describe
+from longhaul.starter.provision.search_attributes import compare
 from longhaul.starter.reach.connection import BadConnection, Unreachable, blobs_of, connect, keyring_of
 from longhaul.starter.reach.pollers import workers
 from longhaul.starter.reach.storage_places import why_another_store, why_other_blobs
@@ -260,16 +260,16 @@ async def search_attributes(client: Client, settings: Settings) -> Check:
     if not settings.search_attributes:
         return Check(name, ok=True, detail="not used (LONGHAUL_SEARCH_ATTRIBUTES is off)")
     try:
-        listed = await client.operator_service.list_search_attributes(
-            ListSearchAttributesRequest(namespace=client.namespace)
-        )
+        compared = await compare(client, SEARCH_ATTRIBUTES)
     except RPCError as error:
         mend = "ask the server's operator, or set LONGHAUL_SEARCH_ATTRIBUTES=off"
         return Check(name, ok=False, detail=f"can't be listed: {error.message}", mend=mend)
-    missing = {key: kind for key, kind in SEARCH_ATTRIBUTES.items() if key not in listed.custom_attributes}
-    flags = " ".join(f"--name {key} --type {kind}" for key, kind in missing.items())
+    if compared.others:
+        return Check(name, ok=False, detail="; ".join(map(str, compared.others)), mend=compared.remedy)
+    flags = " ".join(f"--name {key} --type {kind}" for key, kind in compared.missing.items())
     mend = f"start a worker, or run `temporal operator search-attribute create {flags}`"
-    return Check(name, not missing, f"missing: {', '.join(missing)}" if missing else "registered", mend)
+    missing = f"missing: {', '.join(compared.missing)}"
+    return Check(name, compared.is_complete, "registered" if compared.is_complete else missing, mend)
 
 
 async def timers(client: Client) -> Check:
