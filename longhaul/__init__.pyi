@@ -84,9 +84,9 @@ from longhaul.agent.letters.bodies import ConfirmResult as ConfirmResult
 from longhaul.agent.letters.bodies import ExternalExecutionResultEvent as ExternalExecutionResultEvent
 from longhaul.agent.letters.bodies import UserConfirmResultEvent as UserConfirmResultEvent
 from longhaul.agent.life.history import NoSuchStep as NoSuchStep
+from longhaul.agent.life.imported_state import NewerRecord as NewerRecord
+from longhaul.agent.life.imported_state import NoRecord as NoRecord
 from longhaul.agent.life.imported_state import read_state as read_state
-from longhaul.agent.life.migrations import NewerRecord as NewerRecord
-from longhaul.agent.life.migrations import NoRecord as NoRecord
 from longhaul.agent.permission.call_facts import CallFacts as CallFacts
 from longhaul.agent.permission.call_facts import PathFact as PathFact
 from longhaul.agent.permission.call_facts import SubCommand as SubCommand

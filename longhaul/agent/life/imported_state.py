@@ -1,4 +1,5 @@
-"""Reading a state that somebody sends: our own export of any version, or one that AgentScope has saved."""
+"""Reading a state that somebody sends: our own export, or one that AgentScope has saved; and which version of a stored
+session is read here."""
 
 import json
 from collections.abc import Collection
@@ -15,10 +16,43 @@ from longhaul.agent.fold.synthetic_results import (
     stays_with_the_first,
 )
 from longhaul.agent.life.java_state import from_java, is_java
-from longhaul.agent.life.migrations import NewerRecord, NoRecord, upgraded
 from longhaul.agent.permission.foreign_rules import understood
-from longhaul.agent.plain.errors import ImportProblem, problems_of, unknown
+from longhaul.agent.plain.errors import Damaged, ImportProblem, problems_of, unknown
 from longhaul.agent.values.conversation.messages import Msg, ToolCallBlock, ToolCallState, ToolResultBlock, problem
+
+CURRENT = 1
+"""The version of a stored session. A field that may be left out needs no new one; what a reader of the old one would
+misunderstand does, and the old one is made a new one in `known_version`, for its sessions lie in stores for years."""
+
+
+class NewerRecord(Damaged, ValueError):
+    """Written by a later Longhaul; reading it here would be a guess."""
+
+    def __init__(self, version: int) -> None:
+        super().__init__(
+            f"version: {version} was written by a newer Longhaul; this one reads up to {CURRENT}. Run that one, or a "
+            "later one, on every worker and client that uses this store"
+        )
+        self.version = version
+
+
+class NoRecord(Damaged, ValueError):
+    """Not a stored session at all; the sentence starts with the field."""
+
+
+def known_version(stored: object) -> dict[str, Any]:
+    """A stored session whose version is read here. Raises NewerRecord or NoRecord."""
+    if not isinstance(stored, dict):
+        raise NoRecord(f"a session is stored as a JSON object, not as {type(stored).__name__}")
+    record = cast(dict[str, Any], stored)
+    version = record.get("version")
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        has = "there is none" if version is None else f"it is {str(version)[:50]!r}"
+        raise NoRecord(f"version: must be a whole number from 1 to {CURRENT}, and {has}")
+    if version > CURRENT:
+        raise NewerRecord(version)
+    return record
+
 
 MAX_BYTES = 16_000_000
 MAX_MESSAGES = 50_000
@@ -130,15 +164,15 @@ def _path(way: Way) -> str:
 
 def _ours(data: dict[str, Any]) -> ReadState:
     at = "state." if "state" in data else ""
-    if "version" in data and not at:
-        # Our export: the state's own fields, with the version beside them, and what `reply_context` says once more.
-        own = {name: value for name, value in data.items() if name not in ("version", "reply_id", "cur_iter")}
-        data = {"version": data["version"], "state": own}
     try:
-        written = upgraded(data).get("state")
+        # People write a state by hand, without a version; an export has it beside the state's own fields.
+        whole = known_version(data) if "version" in data or at else data
     except (NewerRecord, NoRecord) as error:
         path, _, what = str(error).partition(": ")
         raise ImportProblem([(path, what)]) from error
+    # An export says once more what `reply_context` holds.
+    beside = ("version", "reply_id", "cur_iter") if "version" in data else ()
+    written = whole["state"] if at else {name: whole[name] for name in whole if name not in beside}
     given = understood(cast(dict[str, Any], written), at) if isinstance(written, dict) else {}
     theirs = given.get("reply_context")
     if isinstance(theirs, dict) and "request_id" not in theirs:

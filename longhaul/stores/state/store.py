@@ -37,7 +37,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from longhaul.agent.fold.agent_state import AgentState
-from longhaul.agent.life.migrations import CURRENT, NewerRecord, NoRecord, upgraded
+from longhaul.agent.life.imported_state import CURRENT, NewerRecord, NoRecord, known_version
 from longhaul.agent.life.rollover_state import Carried
 from longhaul.agent.permission.rulebook import changed, check_room, check_rules, check_tools_of, id_of, stamped
 from longhaul.agent.plain.errors import BadSetup, Damaged, LonghaulError, Unavailable
@@ -271,9 +271,9 @@ def head_of(first_line: str) -> dict[str, Any]:
 
 
 def read(body: str | bytes, slot: Slot, where: str) -> SessionRecord:
-    """The record that a body holds, brought to the current version. Raises DamagedRecord, or NewerStored."""
+    """The record that a body holds, if its version is known here. Raises DamagedRecord, or NewerStored."""
     try:
-        record = SessionRecord.model_validate(upgraded(json.loads(body)))
+        record = SessionRecord.model_validate(known_version(json.loads(body)))
     except NewerRecord as error:
         raise NewerStored(f"{where}: {slot.name!r}: {error}") from error
     except ValidationError as error:

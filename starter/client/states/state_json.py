@@ -16,8 +16,7 @@ from longhaul.agent.fold.context_state import rewritten, suspects
 from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.life import imported_state
 from longhaul.agent.life.history import state_of_copy, told_of_its_files, told_of_its_work
-from longhaul.agent.life.imported_state import ReadState
-from longhaul.agent.life.migrations import CURRENT
+from longhaul.agent.life.imported_state import CURRENT, ReadState
 from longhaul.agent.permission.rulebook import BadRule, check_book
 from longhaul.agent.plain.errors import BadInput, ImportProblem
 from longhaul.agent.plain.text import did_you_mean

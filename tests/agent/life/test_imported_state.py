@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longhaul.agent.fold.agent_state import AgentState, OpenCall, ReplyContext
-from longhaul.agent.life.imported_state import read_state
+from longhaul.agent.life.imported_state import CURRENT, NewerRecord, NoRecord, known_version, read_state
 from longhaul.agent.life.java_state import from_java
 from longhaul.agent.plain.errors import ImportProblem
 from longhaul.agent.values.conversation.messages import AssistantMsg, ToolCallState, ToolResultState, UserMsg
@@ -262,12 +262,32 @@ def test_an_export_of_a_stored_session_is_read_too() -> None:
         ('{"version": 99, "state": {}}', "version", "newer Longhaul"),
         ('{"version": "one", "state": {}}', "version", "whole number"),
         ('{"version": true}', "version", "whole number"),
+        ('{"state": {"session_id": "s"}}', "version", "whole number"),
         ('{"summary": "x"}', "session_id", "required"),
         (b" " * 16_000_001, "", "16,000,001 bytes"),
     ],
 )  # fmt: skip
 def test_what_is_no_state_is_refused_with_its_place(text: str | bytes, where: str, what: str) -> None:
     assert what in problems(text)[where]
+
+
+def test_a_record_of_this_version_is_taken_as_it_is() -> None:
+    record = {"version": CURRENT, "session_id": "s-1", "colour": "green"}
+
+    assert known_version(record) == {"version": CURRENT, "session_id": "s-1", "colour": "green"}
+
+
+def test_a_newer_record_is_never_guessed_at() -> None:
+    with pytest.raises(NewerRecord, match=r"version: 2 was written by a newer Longhaul; this one reads up to 1\. Run"):
+        known_version({"version": 2, "session_id": "s-1"})
+
+
+@pytest.mark.parametrize(
+    "stored", [None, [], "x", 3, {"session_id": "s-1"}, {"version": 0}, {"version": "1"}, {"version": True}]
+)
+def test_what_is_no_record_is_said_to_be_none(stored: object) -> None:
+    with pytest.raises(NoRecord):
+        known_version(stored)
 
 
 def test_deep_nesting_below_the_parsers_own_limit_is_refused() -> None:
