@@ -9,7 +9,6 @@ from longhaul.agent.decision import decide
 from longhaul.agent.decisions.budget_limits import attempts_paid
 from longhaul.agent.decisions.model_turn import config_for, cut_short, replaced_by, room_for
 from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.decisions.subagent_start import says_with_its_end
 from longhaul.agent.entries import Doubt
 from longhaul.agent.fold.agent_state import OpenCall, effect_of
 from longhaul.agent.fold.approval_digest import unseen
@@ -319,7 +318,7 @@ def run_tool(record: Record, call: OpenCall, run_id: str = "") -> world.RunTool:
         knowledge_bases=record.spec.knowledge_bases if call.block.name == RETRIEVE_KNOWLEDGE else (),
         asked=call.asked,
         sampling=_sampling(record, call.block.name),
-        of_child=call.child and says_with_its_end(record),
+        of_child=call.child,
     )
 
 

@@ -440,11 +440,8 @@ RESULT_LOST = "ResultLost"
 """Error type of an activity whose result went by reference and was not there."""
 
 
-def why_missed(payload: Payload, once: str = "") -> str | None:
+def why_missed(payload: Payload) -> str | None:
     """Why the session does without this payload; None for one that it has. Raises BlobGone, at replay only.
-
-    `once` names the marker, and has to be the only one of its kind in a run. Without it a random name is drawn: whoever
-    drew none before may not begin to, or all ids that are drawn later would differ at replay.
 
     To be asked once for each payload that arrives, in the order of arrival, by code that may schedule commands.
     """
@@ -455,7 +452,7 @@ def why_missed(payload: Payload, once: str = "") -> str | None:
     if not key:
         # Nobody's, or another session's: that shows by the reference alone, so every replay sees it too.
         return payload.data.decode("utf-8", "replace")[:300]
-    marker = f"blob-missed-{once or workflow.uuid4()}"
+    marker = f"blob-missed-{workflow.uuid4()}"
     was_absent = workflow.patched(marker) if absent or workflow.unsafe.is_replaying() else False
     if not was_absent:
         _check_still_had(payload)
@@ -475,9 +472,9 @@ def why_start_missed(payload: Payload) -> str | None:
     return None
 
 
-def result_of(arrived: RawValue, answer: type[Answer], once: str = "") -> Answer:
+def result_of(arrived: RawValue, answer: type[Answer]) -> Answer:
     """What an activity has answered. Raises ActivityError for an answer that was lost on its way."""
-    why = why_missed(arrived.payload, once)
+    why = why_missed(arrived.payload)
     if why is None:
         return workflow.payload_converter().from_payload(arrived.payload, answer)
     lost = ApplicationError(f"It has ended, but {why}: its outcome is lost.", type=RESULT_LOST)

@@ -17,11 +17,10 @@ class WorkInterrupted(Exception):
     """An activity was cancelled, because the reply that it worked for was interrupted."""
 
 
-async def undisturbed(name: str, ask: object, answer: type[Answer], how: ActivityConfig, once: str) -> Answer:
-    """Start an activity that no interrupt concerns; returns its answer, or raises ActivityError. `once`: a name that
-    nothing else in this run has."""
+async def undisturbed(name: str, ask: object, answer: type[Answer], how: ActivityConfig) -> Answer:
+    """Start an activity that no interrupt concerns; returns its answer, or raises ActivityError."""
     arrived: RawValue = await workflow.execute_activity(name, ask, result_type=RawValue, **how)
-    return result_of(arrived, answer, once)
+    return result_of(arrived, answer)
 
 
 async def at_once(name: str, ask: object, answer: type[Answer], how: LocalActivityConfig) -> Answer | None:

@@ -88,8 +88,6 @@ with workflow.unsafe.imports_passed_through():
     from longhaul.workflows.views import Snapshot, SnapshotAsk
     from longhaul.workflows.web_ui import Showing
 
-ASKS_ANEW = "asks-anew-with-another-model"
-
 
 @workflow.defn(dynamic=True)
 class AgentSession:
@@ -128,7 +126,7 @@ class AgentSession:
     async def _live(self) -> Closed:  # noqa: C901, PLR0912, PLR0915  one arm per step
         self._idleness.start_at_once()
         self._task.start()
-        self._doing.children.watch_carried()
+        self._doing.children.watch()
         while True:
             match await self._next():
                 case Restore():
@@ -309,8 +307,7 @@ class AgentSession:
 
     def _take(self, entry: e.AnyEntry) -> None:
         lacking = self._record.life.lacking
-        # Sessions that are alive have been told to go on waiting: their histories know of no such cancellation.
-        anew = begins_anew(self._doing.begun, entry, self._record) and workflow.patched(ASKS_ANEW)
+        anew = begins_anew(self._doing.begun, entry, self._record)
         if anew and isinstance(entry, e.Configured):
             entry = entry.model_copy(update={"anew": True})
         if not (anew and isinstance(entry, e.WorkerLacks)):
@@ -361,7 +358,7 @@ class AgentSession:
             self._events = EventFold(earlier)
             self._idleness.follow()
             self._task.start()
-            self._doing.children.watch_restored()
+            self._doing.children.watch()
 
     async def _prepare(self, reply: str) -> None:
         if self._record.reply is None:

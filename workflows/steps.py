@@ -75,7 +75,7 @@ class Doing:
         try:
             found = await within_task.restored(self._record, ask)
             if found is None:
-                found = await undisturbed(world.RESTORE, ask, e.Restored, how, f"restore-{self._record.seq}")
+                found = await undisturbed(world.RESTORE, ask, e.Restored, how)
         except ActivityError as error:
             self._write(activity_failures.restore_failed(error))
             return None
@@ -88,7 +88,7 @@ class Doing:
         self.checkpointing = self.beside(self._checkpoint(events, before, closing=closing))
 
     async def _checkpoint(self, events: int, before: EventsSoFar, *, closing: bool) -> None:
-        ask, name = activity_inputs.checkpoint(self._record, closing=closing), f"checkpoint-{self._record.seq}"
+        ask = activity_inputs.checkpoint(self._record, closing=closing)
         outcome: e.Checkpointed | e.CheckpointFailed | None
         try:
             outcome = None
@@ -97,7 +97,7 @@ class Doing:
                 self._slow = outcome is None
             if outcome is None:
                 how = activity_options.checkpoint()
-                outcome = await undisturbed(world.CHECKPOINT, ask, e.Checkpointed, how, name)
+                outcome = await undisturbed(world.CHECKPOINT, ask, e.Checkpointed, how)
         except ActivityError as error:
             outcome = activity_failures.checkpoint_failed(error, events)
         self.checkpointing = None
@@ -163,8 +163,7 @@ class Doing:
         ask = activity_inputs.handle_interrupt(self._record)
         try:
             how = activity_options.handle_interrupt()
-            name = f"interrupt-{self._record.seq}"
-            handled = await undisturbed(world.HANDLE_INTERRUPT, ask, e.InterruptHandled, how, name)
+            handled = await undisturbed(world.HANDLE_INTERRUPT, ask, e.InterruptHandled, how)
         except ActivityError as error:
             handled = activity_failures.interrupt_not_handled(ask.reply_id, error)
         self._write(handled)
@@ -173,9 +172,8 @@ class Doing:
         """No interrupt concerns it: what it writes down has been said."""
         ask = activity_inputs.record_memory(self._record)
         try:
-            name = f"memory-{self._record.seq}"
             how = activity_options.record_memory()
-            recorded = await undisturbed(world.RECORD_MEMORY, ask, e.MemoryRecorded, how, name)
+            recorded = await undisturbed(world.RECORD_MEMORY, ask, e.MemoryRecorded, how)
         except ActivityError as error:
             recorded = activity_failures.memory_not_recorded(ask.reply_id, error)
         self._write(recorded)

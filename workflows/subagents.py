@@ -122,16 +122,11 @@ class Children:
         self._watched = set[str]()
         """Call ids of those whose end the server tells this run."""
 
-    def watch_carried(self) -> None:
-        """To be called at the begin of a run: of what an earlier one has started the server tells this one nothing."""
+    def watch(self) -> None:
+        """To be called at the begin of a run, and where an earlier life was found: of what an earlier run has started
+        the server tells this one nothing, and what a letter said meanwhile nobody heard."""
         for child in at_work(self._record):
             self._beside(self._look_after(child))
-
-    def watch_restored(self) -> None:
-        """The same where an earlier life was found: what a letter said meanwhile nobody heard."""
-        for child in at_work(self._record):
-            if _is_heard_out(child):
-                self._beside(self._look_after(child))
 
     async def start(self, call_id: str) -> tuple[e.AnyEntry, ...]:
         """What is to be written down: that it has begun, or why it can't."""
@@ -190,7 +185,7 @@ class Children:
         outside."""
         why = "it closed"
         try:
-            self._hear(result_of(await handle, dict[str, Any], f"end-{child.call_id}"))
+            self._hear(result_of(await handle, dict[str, Any]))
         except FailureError as error:
             why = str(error.cause or error)
         self._lose(child, why)
@@ -205,12 +200,12 @@ class Children:
 
     async def _gone(self, child: Child, why: str) -> None:
         """Of one that takes no letters any more: what its session has returned may be its report."""
-        if child.call_id in self._watched and _is_heard_out(child):
+        if child.call_id in self._watched:
             return
-        if self._is_at_work(child) and _is_heard_out(child):
-            ask, name = HearChild(workflow_id=child.workflow_id), f"hear-{child.call_id}"
+        if self._is_at_work(child):
+            ask = HearChild(workflow_id=child.workflow_id)
             try:
-                told = await undisturbed(HEAR_CHILD, ask, ChildHeard, activity_options.hear_child(), name)
+                told = await undisturbed(HEAR_CHILD, ask, ChildHeard, activity_options.hear_child())
             except ActivityError as error:
                 told = ChildHeard(why=str(error.cause or error))
             self._hear(told.closed)
@@ -295,8 +290,3 @@ class Children:
         """Pass a cancellation of the whole session on; whoever is gone already needs none."""
         if handles := [workflow.get_external_workflow_handle(each.workflow_id) for each in at_work(self._record)]:
             await asyncio.gather(*(handle.cancel() for handle in handles), return_exceptions=True)
-
-
-def _is_heard_out(child: Child) -> bool:
-    """Whether what its session has returned counts; of one that reports by letter a run of before did not ask."""
-    return child.by_result or workflow.patched("children-by-letter-too")

@@ -81,7 +81,7 @@ from longhaul.agent.steps import (
 from longhaul.agent.values.conversation.messages import FinishedReason, ToolCallState, ToolResultBlock
 from longhaul.agent.values.stuck_detection import stuck, why
 
-BEHAVIOUR = 2
+BEHAVIOUR = 1
 """The newest version of these rules. A rule that changes what a live session does takes a new number, asks for the
 session's own (`AgentState.behaviour`) and keeps its old branch until no live session uses it (CONTRIBUTING.md)."""
 

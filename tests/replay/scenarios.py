@@ -207,8 +207,9 @@ async def subagents(session: Session) -> None:
 
 async def task_seconds(session: Session) -> None:
     """A sub-agent waits for somebody when its time is over."""
-    done = await session.reply("Have it seen to", request_id="r-see")
-    told = done.get_tool_results()[0].get_text()
+    reply = await session.submit("Have it seen to", request_id="r-see")
+    await until(lambda: has_ended(session, reply))
+    told = (await session.wait(reply)).get_tool_results()[0].get_text()
     assert "its time was over" in told
 
 
@@ -230,25 +231,29 @@ async def background_agents(session: Session) -> None:
     await until(woken)
 
 
+async def budget_came_back(session: Session) -> None:
+    """What is put aside for a sub-agent in the background is missing, until it has ended and enough of it is left."""
+    await session.reply("Have it seen to", request_id="r-see")
+    reply = await session.submit("And the tide?", request_id="r-tide")
+    await until(lambda: has_ended(session, reply))
+
+
 async def budget_asked(session: Session) -> None:
-    """What is put aside for a sub-agent in the background is missing, until it has ended: by the rules of before, until
-    somebody raises the budget as well."""
+    """The same where nothing of it is left, until somebody raises the budget."""
     await session.reply("Have it seen to", request_id="r-see")
     reply = await session.submit("And the tide?", request_id="r-tide")
 
-    async def heard_of() -> bool:
-        return all(child.outcome for child in (await session.status()).children)
-
-    async def at_rest() -> bool:
+    async def asks() -> bool:
         status = await session.status()
-        return bool(status.budget and status.budget.asks) or (await session.result(reply)).status == "finished"
+        return bool(status.budget and status.budget.asks) and all(child.outcome for child in status.children)
 
-    await until(at_rest)
-    await until(heard_of)
-    await until(at_rest)
-    if (await session.result(reply)).status != "finished":
-        await session.change_budget({"calls": 1}, request_id="r-raise")
-    await session.wait(reply)
+    await until(asks)
+    await session.change_budget({"calls": 1}, request_id="r-raise")
+    await until(lambda: has_ended(session, reply))
+
+
+async def has_ended(session: Session, reply: str) -> bool:
+    return (await session.result(reply)).status == "finished"
 
 
 async def hub(session: Session) -> None:
@@ -277,11 +282,16 @@ SEES_TO_THE_TIDE: tuple[Line, ...] = (
     {"text": "I wait."},
     {"text": "Two metres."},
 )
-SHORT_OF_CALLS: dict[str, Any] = {
-    "tools": ("fetch",),
-    "agents": {"scout": {"tools": ("fetch",), "budget": {"max_calls": 3}}},
-    "budget": {"max_calls": 5},
-}
+
+
+def short_of_calls(most: int, of_scout: int) -> dict[str, Any]:
+    return {
+        "tools": ("fetch",),
+        "agents": {"scout": {"tools": ("fetch",), "budget": {"max_calls": of_scout}}},
+        "budget": {"max_calls": most},
+    }
+
+
 ON_HOST = {"root": f"{FOLDER}/workspace", "place": "local", "host": HOST}
 HARBOUR = "mcp__harbour"
 KEPT: dict[str, Any] = {"harbour": {"mcp_config": small(), "is_stateful": True}}
@@ -469,8 +479,8 @@ SCENARIOS: dict[str, Scenario] = {
         stop_background,
         spec={"tools": ("Bash",), "agents": {"scout": {"tools": ("sleep",)}}, "permission": {"mode": "bypass"}},
     ),
-    "budget_asked": Scenario(SEES_TO_THE_TIDE, budget_asked, spec=SHORT_OF_CALLS),
-    "budget_came_back": Scenario(SEES_TO_THE_TIDE, budget_asked, spec=SHORT_OF_CALLS),
+    "budget_asked": Scenario(SEES_TO_THE_TIDE, budget_asked, spec=short_of_calls(4, of_scout=2)),
+    "budget_came_back": Scenario(SEES_TO_THE_TIDE, budget_came_back, spec=short_of_calls(5, of_scout=3)),
     "hub": Scenario(({"text": "Two metres."},), hub, of_hub=True),
     "hub_member": Scenario(({"text": "Two metres."},), hub),
     "another_life": Scenario(

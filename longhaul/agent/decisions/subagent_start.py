@@ -430,11 +430,6 @@ def last_word(child: Child, how: str, words: str, own_workflow: str) -> e.Reques
     return woken(f"end of sub-agent {child.call_id}", message, own_workflow)
 
 
-def says_with_its_end(record: Record) -> bool:
-    """Whether the end of a sub-agent says if others wrote its long report. By version 1 each long one counts so."""
-    return record.state.behaviour >= 2
-
-
 def not_begun(call: OpenCall, child: Child, why: str) -> e.ToolReturned:
     """The result of a call whose sub-agent could not be started."""
     return e.ToolReturned(result=not_a_call(call.block, f"session {child.session_id!r} could not be started: {why}"))

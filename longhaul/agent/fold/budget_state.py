@@ -125,9 +125,9 @@ def _child_ended(account: Account, entry: e.ChildEnded) -> Account:
 
 
 def _asked_no_more(account: Account, ledger: Ledger, at: int) -> Account:
-    """What a sub-agent left may do for what the reply waits for: then nobody is asked. Version 1 waits."""
+    """What a sub-agent left may do for what the reply waits for: then nobody is asked."""
     question, budget = account.question, ledger.spec.budget
-    if question is None or budget is None or ledger.state.behaviour < 2:
+    if question is None or budget is None:
         return account
     held = account.spending.held + Amount(steps=account.steps + (ledger.reply.cur_iter if ledger.reply else 0))
     limits = dict(budget.limits())

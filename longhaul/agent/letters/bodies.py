@@ -125,8 +125,8 @@ class ChangeBudget(Value):
 
     more: Raise = Field(default=Raise())
     end: End = ""
-    child: str | None = Field(default=None, max_length=MAX_ID_CHARS)
-    """Id of the call whose sub-agent is given so much more, of what this session has left; clients send none empty."""
+    child: Binding | None = Field(default=None, max_length=MAX_ID_CHARS)
+    """Id of the call whose sub-agent is given so much more, of what this session has left."""
     allotted: bool = False
     """Of a sub-agent: so much more is put aside for it. Sessions send it."""
     request_id: str = Field(default="", max_length=MAX_ID_CHARS)
@@ -380,8 +380,8 @@ class Interrupt(Value):
 class StopBackground(Value):
     """Stop what works in the background: what this call has begun, or all of it."""
 
-    call_id: str | None = Field(default=None, max_length=MAX_ID_CHARS)
-    """Of a command or a sub-agent; without it, all. Clients send no empty one."""
+    call_id: Binding | None = Field(default=None, max_length=MAX_ID_CHARS)
+    """Of a command or a sub-agent; without it, all."""
     by: str = Field(default="", max_length=MAX_ID_CHARS)
 
 

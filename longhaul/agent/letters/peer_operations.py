@@ -12,7 +12,7 @@ from pydantic import Field
 
 from longhaul.agent import entries as e
 from longhaul.agent.decisions import background_commands, subagent_start
-from longhaul.agent.decisions.subagent_start import last_word, says_with_its_end
+from longhaul.agent.decisions.subagent_start import last_word
 from longhaul.agent.fold.request_state import heard_before
 from longhaul.agent.letters.bodies import (
     ChildReport,
@@ -59,7 +59,7 @@ def take_report(record: Record, body: ChildReport, reply_id_of: Callable[[str], 
         id=body.call_id, name=call.block.name, output=body.output, state=ToolResultState(body.state)
     )
     taken = _result(record, result, body)
-    if isinstance(taken, e.ResultReceived) and says_with_its_end(record):
+    if isinstance(taken, e.ResultReceived):
         ended = ended.model_copy(update={"tainted": body.tainted})
     return Received((ended, taken), {"recorded": True})
 
@@ -95,7 +95,7 @@ def report_again(record: Record, body: ReportAgain) -> Received:
 def stop(record: Record, body: StopBackground) -> Received:
     """The answer names all that is to stop, or was to; `already`: those of which that was known."""
     working = _at_work(record)
-    wanted = {body.call_id: _named(record, body.call_id)} if body.call_id else working
+    wanted = {body.call_id: _named(record, body.call_id)} if body.call_id is not None else working
     new = tuple(
         call_id for call_id, one in wanted.items() if not (one.unwanted or (isinstance(one, Child) and one.stopped))
     )

@@ -82,10 +82,9 @@ def replace_state(record: Record, body: ReplaceState) -> Received:
 
 
 def _of_the_stopped(record: Record) -> tuple[str, tuple[e.Observed, ...]]:
-    """What becomes of sub-agents at work: for whoever looks at the session, and for its model, which waits for them. By
-    rules of version 1 nobody is told: an entry more would ask for a checkpoint more where such a one is replayed."""
+    """What becomes of sub-agents at work: for whoever looks at the session, and for its model, which waits for them."""
     stopped = ", ".join(f"{child.agent!r} (session {child.session_id!r})" for child in at_work(record))
-    if not stopped or record.state.behaviour < 2:
+    if not stopped:
         return "", ()
     hint = (
         "This conversation was changed by somebody, and its sub-agents in the background were told to stop for that: "
@@ -195,7 +194,7 @@ def change_budget(record: Record, body: ChangeBudget) -> Received:
         raise Unusable("the session has no budget; its agent would have to have one under [budget]")
     if body.request_id and body.request_id in account.handled:
         return Received((), {"changed": True, "already": True, "limits": budget.told()})
-    if body.child:
+    if body.child is not None:
         return _allot(record, body, body.child, budget, account)
     if (above := record.parent) and not above.told and not body.allotted:
         put_aside = [name for name, _ in body.more.given() if name in above.allotted]

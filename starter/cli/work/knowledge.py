@@ -99,7 +99,7 @@ def check_origins(files: Mapping[str, Path], known: Mapping[str, str]) -> None:
 
 
 def with_origin(digest: str, path: Path) -> str:
-    """What a document is put in with: stores keep it as it is. One of an older release has the digest alone."""
+    """What a document is put in with: stores keep it as it is."""
     return f"{digest}{_FROM}{_origin_of(path)}"
 
 

@@ -2,9 +2,6 @@
 
 import json
 
-import pytest
-
-from longhaul.agent.decision import BEHAVIOUR
 from longhaul.agent.decisions.session_tools.waiting_tools import SEND_TOOL
 from longhaul.agent.decisions.subagent_start import lost
 from longhaul.agent.entries import CallAnswered
@@ -142,16 +139,15 @@ def test_an_interrupt_and_an_edit_of_the_state_go_down_to_them() -> None:
     assert play.passed_on == [("interrupt", ("a", "b"))]
 
 
-@pytest.mark.parametrize(("behaviour", "hints"), [(BEHAVIOUR, 1), (1, 0)])
-def test_an_edit_is_told_to_the_model_by_the_newest_rules_alone(behaviour: int, hints: int) -> None:
-    play = Family([[task("a")], text("I wait.")], tools=(*TOOLS, AGENT_TOOL, *LEADS), behaviour=behaviour)
+def test_an_edit_is_told_to_the_model_that_waits_for_its_sub_agents() -> None:
+    play = Family([[task("a")], text("I wait.")], tools=(*TOOLS, AGENT_TOOL, *LEADS))
     play.say("Build")
     play.run()
 
     play.tell("replace_state", {"state": play.record.state.model_dump(mode="json")})
 
-    assert str(play.record.state.context).count("No message of theirs comes.") == hints
-    assert bool(play.record.life.note) is bool(hints)
+    assert str(play.record.state.context).count("No message of theirs comes.") == 1
+    assert play.record.life.note
 
 
 def test_a_session_does_not_close_while_one_is_at_work() -> None:

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longhaul.agent import entries as e
-from longhaul.agent.decision import BEHAVIOUR
 from longhaul.agent.decisions.subagent_start import lost
 from longhaul.agent.steps import Idle, Park
 from longhaul.agent.values.budget import NEW_ACCOUNT, Account, Amount, Budget
@@ -118,18 +117,12 @@ def test_where_nothing_is_left_for_one_the_reply_asks_and_goes_on_with_more() ->
     assert limits(play, "b") == {"calls": 5}
 
 
-@pytest.mark.parametrize(
-    ("spent", "behaviour", "goes_on"),
-    [(1, BEHAVIOUR, True), (3, BEHAVIOUR, False), (1, 1, False)],
-    ids=["enough comes back", "nothing comes back", "by the rules of version 1"],
-)
-def test_a_reply_waits_no_more_when_what_a_sub_agent_leaves_does_for_it(
-    spent: int, behaviour: int, *, goes_on: bool
-) -> None:
+@pytest.mark.parametrize(("spent", "goes_on"), [(1, True), (3, False)], ids=["enough comes back", "nothing comes back"])
+def test_a_reply_waits_no_more_when_what_a_sub_agent_leaves_does_for_it(spent: int, *, goes_on: bool) -> None:
     given = {"agent": "glazier", "task": "glaze", "run_in_background": True}
     begins: list[ContentBlock] = [ToolCallBlock(id="a", name="Agent", input=json.dumps(given))]
     spec = house({"max_calls": 3}, max_calls=5)
-    play = Family([begins, text("I wait."), text("Done.")], spec=spec, behaviour=behaviour)
+    play = Family([begins, text("I wait."), text("Done.")], spec=spec)
     play.say("Build", "r1")
     play.run()
     play.say("And the roof?", "r2")

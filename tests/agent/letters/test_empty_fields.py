@@ -71,6 +71,8 @@ REFUSED: dict[str, str] = dict.fromkeys(
         "Settle.call_id",
         "Interrupt.reply_id",
         "Interrupt.request_id",
+        "StopBackground.call_id",
+        "ChangeBudget.child",
         "Notify.event",
         "Configure.model",
         "ChangeRules.revoke",
@@ -87,7 +89,6 @@ REFUSED: dict[str, str] = dict.fromkeys(
 )
 NOBODY = "nobody says who it is: it is nobody's decision, and counts for no second approval"
 NO_ID = "none is given: it is a request of its own, and nothing is taken for a repetition"
-MISSING = "it is as good as missing, in a bare signal; `Session`, and so commands and HTTP, refuse it"
 WORDS = "words, of which there may be none"
 LEGAL: dict[str, str] = {
     **{f"{row.body.__name__}.by": NOBODY for row in LETTERS},
@@ -95,8 +96,6 @@ LEGAL: dict[str, str] = {
     "Submit.request_id": NO_ID,
     "Notify.request_id": NO_ID,
     "ChangeBudget.request_id": NO_ID,
-    "StopBackground.call_id": MISSING,
-    "ChangeBudget.child": MISSING,
     "Confirm.decisions.reason": WORDS,
     "Confirm.decisions.input": "it is no JSON object, which the session says",
     "Settle.output": WORDS,
