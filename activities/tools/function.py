@@ -12,7 +12,7 @@ import json
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from itertools import groupby
-from typing import Any, Literal, cast, overload
+from typing import Any, Literal, TypedDict, Unpack, cast, overload
 
 import docstring_parser
 from docstring_parser import Docstring
@@ -106,36 +106,40 @@ EffectName = Literal["read", "idempotent", "once"]
 Probe = Callable[[ToolCall], Found | Finding | Awaitable[Found | Finding]]
 
 
+class ToolTraits(TypedDict, total=False):
+    """All that `@tool` can say of a function. What is not said is as in `Tool`."""
+
+    name: str | None
+    description: str | None
+    effect: Effect | EffectName
+    concurrency_safe: bool
+    read_only: bool
+    is_external_tool: bool
+    timeout_seconds: float
+    probe: Probe | None
+    deadline: Deadline | None
+    result_schema: dict[str, Any] | None
+    untrusted: bool
+    quick: bool
+
+
 class FunctionTool(Tool):
     """A function or a generator, sync or async, that the model may call. Still callable from Python as before."""
 
-    def __init__(  # noqa: PLR0913  one parameter for each thing that a tool says of itself
-        self,
-        function: Function,
-        *,
-        effect: Effect | EffectName = Effect.ONCE,
-        concurrency_safe: bool = False,
-        read_only: bool = False,
-        is_external_tool: bool = False,
-        name: str | None = None,
-        description: str | None = None,
-        timeout_seconds: float = 600.0,
-        probe: Probe | None = None,
-        deadline: Deadline | None = None,
-        result_schema: dict[str, Any] | None = None,
-        untrusted: bool = False,
-        quick: bool = False,
-    ) -> None:
+    def __init__(self, function: Function, **traits: Unpack[ToolTraits]) -> None:
+        if unknown := traits.keys() - ToolTraits.__optional_keys__:
+            known = ", ".join(sorted(ToolTraits.__optional_keys__))
+            raise TypeError(f"@tool has no parameter {min(unknown)!r}; it takes {known}")
         _refuse_unnamed(function)
         self._function = function
         self.__module__ = function.__module__
         self._adapter = _adapter(function)
-        self.name = name or function.__name__
+        self.name = traits.pop("name", None) or function.__name__
         try:
             said = docstring_parser.parse(inspect.getdoc(function) or "")
         except docstring_parser.ParseError:
             said = Docstring()
-        self.description = description or _what_it_does(function, said)
+        self.description = traits.pop("description", None) or _what_it_does(function, said)
         # The schema with what the docstring says of parameters, in Google's, NumPy's or Sphinx' style, where the
         # signature itself says nothing of them.
         schema = self._adapter.json_schema()
@@ -145,16 +149,9 @@ class FunctionTool(Tool):
             for name, field in schema.get("properties", {}).items()
         }
         self.input_schema = {**schema, "properties": described} if "properties" in schema else schema
-        self.effect = Effect(effect)
-        self.concurrency_safe = concurrency_safe
-        self.read_only = read_only
-        self.is_external_tool = is_external_tool
-        self.timeout_seconds = timeout_seconds
-        self._probe = probe
-        self.deadline = deadline
-        self.result_schema = result_schema
-        self.untrusted = untrusted
-        self.quick = quick
+        self.effect = Effect(traits.pop("effect", self.effect))
+        self._probe = traits.pop("probe", None)
+        vars(self).update(traits)  # the others are attributes of `Tool`, by the same names
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -226,37 +223,9 @@ def _gathered(result: object, pieces: Pieces, stop: threading.Event) -> object:
 @overload
 def tool(function: Function, /) -> FunctionTool: ...
 @overload
+def tool(**traits: Unpack[ToolTraits]) -> Callable[[Function], FunctionTool]: ...
 def tool(
-    *,
-    effect: Effect | EffectName = Effect.ONCE,
-    concurrency_safe: bool = False,
-    read_only: bool = False,
-    is_external_tool: bool = False,
-    name: str | None = None,
-    description: str | None = None,
-    timeout_seconds: float = 600.0,
-    probe: Probe | None = None,
-    deadline: Deadline | None = None,
-    result_schema: dict[str, Any] | None = None,
-    untrusted: bool = False,
-    quick: bool = False,
-) -> Callable[[Function], FunctionTool]: ...
-def tool(  # noqa: PLR0913  one parameter for each thing that a tool says of itself
-    function: Function | None = None,
-    /,
-    *,
-    effect: Effect | EffectName = Effect.ONCE,
-    concurrency_safe: bool = False,
-    read_only: bool = False,
-    is_external_tool: bool = False,
-    name: str | None = None,
-    description: str | None = None,
-    timeout_seconds: float = 600.0,
-    probe: Probe | None = None,
-    deadline: Deadline | None = None,
-    result_schema: dict[str, Any] | None = None,
-    untrusted: bool = False,
-    quick: bool = False,
+    function: Function | None = None, /, **traits: Unpack[ToolTraits]
 ) -> FunctionTool | Callable[[Function], FunctionTool]:
     """Make a tool of a function: `@tool`, or `@tool(effect=Effect.READ)`.
 
@@ -270,21 +239,7 @@ def tool(  # noqa: PLR0913  one parameter for each thing that a tool says of its
     nobody can end that: interrupted or out of time, it may run on, and the model is told so. An async one is stopped
     where it waits, a generator also where it yields.
     """
-    make = functools.partial(
-        FunctionTool,
-        effect=effect,
-        concurrency_safe=concurrency_safe,
-        read_only=read_only,
-        is_external_tool=is_external_tool,
-        name=name,
-        description=description,
-        timeout_seconds=timeout_seconds,
-        probe=probe,
-        deadline=deadline,
-        result_schema=result_schema,
-        untrusted=untrusted,
-        quick=quick,
-    )
+    make = functools.partial(FunctionTool, **traits)
     return make if function is None else make(function)
 
 

@@ -235,3 +235,13 @@ def test_no_schema_of_a_tool_keeps_a_worker_busy(schema: dict[str, Any], value: 
         toolbox.validate(served.name, json.dumps({"x": value}))
 
     assert time.process_time() - began < usual(20)
+
+
+def test_what_nobody_says_of_a_tool_is_refused_by_name() -> None:
+    """A misspelt trait would leave a call that is made once to be made again."""
+
+    def price() -> str:
+        return "dear"
+
+    with pytest.raises(TypeError, match="@tool has no parameter 'efect'; it takes concurrency_safe, "):
+        tool(efect="once")(price)  # type: ignore[call-overload]
