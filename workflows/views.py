@@ -145,6 +145,8 @@ def _preview(record: Record, call: OpenCall, *, whole: bool) -> Preview | None:
 
 def status(record: Record) -> Status:
     state = record.state
+    newest = dict.fromkeys(record.context.adjusted[-SHOWN_ADJUSTMENTS:])
+    adjusted = {model: tuple(sentence for of, sentence in newest if of == model) for model, _ in newest}
     return Status(
         session_id=state.session_id,
         user_id=state.user_id,
@@ -164,7 +166,7 @@ def status(record: Record) -> Status:
         compression_tries=record.compaction.tries,
         compressing=record.compaction.asked is not None and (record.reply is not None or next_cut(record) is not None),
         compression_error=record.compaction.error.message if record.compaction.error else "",
-        adjusted=_adjusted(record),
+        adjusted=adjusted,
         **_spent(record),
         refused=record.refused.count,
         decisions=state.decisions[-SHOWN_DECISIONS:],
@@ -182,11 +184,6 @@ def status(record: Record) -> Status:
         segments=tuple(record.keeping.segments),
         **_trouble(record),
     )
-
-
-def _adjusted(record: Record) -> dict[str, tuple[str, ...]]:
-    newest = dict.fromkeys(record.context.adjusted[-SHOWN_ADJUSTMENTS:])
-    return {model: tuple(sentence for of, sentence in newest if of == model) for model, _ in newest}
 
 
 def _spent(record: Record) -> dict[str, Any]:

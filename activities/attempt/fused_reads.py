@@ -20,7 +20,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
-from longhaul.activities.contract import CallModel, ReadsAlong, RunTool
+from longhaul.activities.contract import CallModel, RunTool
 from longhaul.agent.decisions.call_verdicts import are_read_along
 from longhaul.agent.entries import CallOutcome, ModelSaid, ToolReturned
 from longhaul.agent.values.conversation.messages import ToolCallBlock, ToolResultState
@@ -85,7 +85,23 @@ class ReadingAlong:
         if activity.info().attempt > 1:
             # A tool may have taken the worker along: whoever tries it within another thing's attempt tries it for ever.
             return said.model_copy(update={"reads": dict.fromkeys(call.id for call in calls)})
-        asks = [_asked(call, said, ask, along, tools[call.name]) for call in calls]
+        asks = [
+            RunTool(
+                call_id=call.id,
+                arguments=call.input,
+                tool_digest=tools[call.name].digest,
+                effect=Effect.READ,
+                agent=ask.agent,
+                facts=said.facts[call.id].as_run(),
+                place=ask.place,
+                epoch=ask.context.epoch,
+                result_limit=along.result_limit,
+                model=ask.model,
+                offloader=ask.place.offloader,
+                runtime=ask.runtime,
+            )
+            for call in calls
+        ]
         return said.model_copy(update={"reads": await self._read(calls, asks)})
 
     async def _read(self, calls: Sequence[ToolCallBlock], asks: list[RunTool]) -> dict[str, ToolReturned | None]:
@@ -113,20 +129,3 @@ def _heard(run: "asyncio.Future[CallOutcome]") -> None:
     """Whatever it ends with is told by the call's own activity; without this, asyncio would log it as well."""
     if not run.cancelled():
         run.exception()
-
-
-def _asked(call: ToolCallBlock, said: ModelSaid, ask: CallModel, along: ReadsAlong, tool: ToolDescriptor) -> RunTool:
-    return RunTool(
-        call_id=call.id,
-        arguments=call.input,
-        tool_digest=tool.digest,
-        effect=Effect.READ,
-        agent=ask.agent,
-        facts=said.facts[call.id].as_run(),
-        place=ask.place,
-        epoch=ask.context.epoch,
-        result_limit=along.result_limit,
-        model=ask.model,
-        offloader=ask.place.offloader,
-        runtime=ask.runtime,
-    )

@@ -107,7 +107,9 @@ class Contexts:
     def session(self, workflow_id: str, epoch: int) -> SessionContext:
         key = (workflow_id, epoch)
         if key not in self._sessions:
-            self._drop_before(workflow_id, epoch - 1)
+            # What a session showed its model two summaries ago is asked for by nobody, and takes the room of others.
+            for old in [key for key in self._sessions if key[0] == workflow_id and key[1] < epoch - 1]:
+                del self._sessions[old]
         session = self._sessions.setdefault(key, SessionContext())
         self._sessions.move_to_end(key)
         self._asked += 1
@@ -117,11 +119,6 @@ class Contexts:
                 _, dropped = self._sessions.popitem(last=False)
                 total -= dropped.bytes
         return session
-
-    def _drop_before(self, workflow_id: str, epoch: int) -> None:
-        """What a session showed its model two summaries ago is asked for by nobody, and takes the room of others."""
-        for old in [key for key in self._sessions if key[0] == workflow_id and key[1] < epoch]:
-            del self._sessions[old]
 
     def keep_result(self, workflow_id: str, epoch: int, message: Msg, tokens: int) -> str:
         """Keep a call's result for the next model call, which takes it up; returns its digest."""

@@ -261,7 +261,12 @@ class Returning:
                 f"[{name} ended, but what it returned can't be used ({type(error).__name__}). What it did stays done.]"
             )
             block = ToolResultBlock(id=ask.call_id, name=name, output=text, state=state or ToolResultState.ERROR)
-        whole = await self._masked(block)
+        # Before anything is cut: half of a secret would not be known again.
+        if not self._secrets.masker or _characters(block.output) <= QUICK_CHARS:
+            whole = self._secrets.out_of_result(block)
+        else:
+            async with beating():
+                whole = await _undisturbed(asyncio.to_thread(self._secrets.out_of_result, block))
         bounded, too_large = _bounded(whole.output)
         shown = _sound(bounded)
         if not too_large and _characters(shown) <= QUICK_CHARS:
@@ -277,13 +282,6 @@ class Returning:
         if size_of(message) <= INLINE_BYTES:
             return message, self._counter.count_message(message, ask.model)
         return message, await _undisturbed(self._counter.count_aside(message, ask.model))
-
-    async def _masked(self, whole: ToolResultBlock) -> ToolResultBlock:
-        """Before anything is cut: half of a secret would not be known again."""
-        if not self._secrets.masker or _characters(whole.output) <= QUICK_CHARS:
-            return self._secrets.out_of_result(whole)
-        async with beating():
-            return await _undisturbed(asyncio.to_thread(self._secrets.out_of_result, whole))
 
     async def _made(self, ask: RunTool, whole: ToolResultBlock, shown: Output, *, too_large: bool) -> ToolResultBlock:
         truncated = await asyncio.to_thread(self._truncated, ask, whole.name, shown)

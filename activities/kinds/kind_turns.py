@@ -60,7 +60,9 @@ class KindTurns:
         """Raises NotHere for a kind that this worker does not have, ModelFailed for code that fails, and what `think`
         does."""
         kind, done = self._kinds.get(step.name), recorded(messages[step.since :])
-        heard = _heard(messages[step.heard : step.since])
+        since_then = messages[step.heard : step.since]
+        # Without steps, results and hints.
+        heard = tuple(m for m in since_then if any(isinstance(block, TextBlock | DataBlock) for block in m.content))
         session = KindSession(heard, step.structured_schema, step.agents, step.config)
         request = _request(messages[step.first : step.end])
         found = await _bounded(step.name, partial(next_of, kind, request, session, ask.agent, done))
@@ -71,7 +73,13 @@ class KindTurns:
             return KindTurn(_reply(ask, (TextBlock(text=words),)), {})
         metadata = {STEP: digest(found), TOLD: told(found)}
         if isinstance(found, Thought):
-            return KindTurn(_as_thought(await think(found)), metadata, goes_on=True)
+            # What the model said, as the agent's thinking; calls that it makes without having tools are nothing.
+            # One that broke off is taken as it is: the code has it, and may ask again.
+            answer = await think(found)
+            text = "".join(block.text for block in answer.content if isinstance(block, TextBlock))
+            stop = "end_turn" if answer.stop in BROKEN_OFF else answer.stop_reason
+            thought = replace(answer, content=(ThinkingBlock(thinking=text),), stop_reason=stop)
+            return KindTurn(thought, metadata, goes_on=True)
         return KindTurn(_reply(ask, _blocks(found, ask.call_number)), metadata, goes_on=isinstance(found, KindWords))
 
     async def parting(self, name: str, message: str, tools: tuple[str, ...]) -> str:
@@ -123,11 +131,6 @@ def _result(block: ToolResultBlock | None) -> CallResult:
     return CallResult(block.get_text(), str(block.state), block.metadata)
 
 
-def _heard(messages: Sequence[Msg]) -> tuple[Msg, ...]:
-    """Without steps, results and hints."""
-    return tuple(m for m in messages if any(isinstance(block, TextBlock | DataBlock) for block in m.content))
-
-
 def _request(messages: Sequence[Msg]) -> Msg:
     """What is answered, as one message; an empty one where nothing was said."""
     if not messages:
@@ -145,14 +148,6 @@ def _blocks(asked: Asked, call_number: int) -> tuple[Block, ...]:
         ToolCallBlock(id=_call_id(call_number, at), name=call.tool, input=call.arguments)
         for at, call in enumerate(asked)
     )
-
-
-def _as_thought(answer: ModelReply) -> ModelReply:
-    """What the model said, as the agent's thinking; calls that it makes without having tools are nothing. One that
-    broke off is taken as it is: the code has it, and may ask again."""
-    words = "".join(block.text for block in answer.content if isinstance(block, TextBlock))
-    stop = "end_turn" if answer.stop in BROKEN_OFF else answer.stop_reason
-    return replace(answer, content=(ThinkingBlock(thinking=words),), stop_reason=stop)
 
 
 def _reply(ask: CallModel, content: tuple[Block, ...]) -> ModelReply:

@@ -216,17 +216,14 @@ async def run_contained(
         with note.open("rb") as file:
             said = file.read(len(_BEGUN) + NOTE_CAP_BYTES).decode("utf-8", "surrogateescape")
         if not said.startswith(_BEGUN) and ending.how == "exited":
-            raise NotStarted(f"{where.image.engine} started nothing: {_end_of(complaint) or ending.status}")
+            try:
+                complained = complaint.read_bytes()[-500:].decode("utf-8", "replace").strip()
+            except OSError:
+                complained = ""
+            raise NotStarted(f"{where.image.engine} started nothing: {complained or ending.status}")
         return replace(ending, note=said.removeprefix(_BEGUN).encode("utf-8", "surrogateescape"))
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-
-
-def _end_of(complaint: Path) -> str:
-    try:
-        return complaint.read_bytes()[-500:].decode("utf-8", "replace").strip()
-    except OSError:
-        return ""
 
 
 async def image_problem(image: Image, limits: Limits) -> str:

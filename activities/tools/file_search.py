@@ -432,7 +432,11 @@ class GlobWalk:
         waiting = [(str(self._where.base), start)]
         while waiting and not self._must_stop():
             folder, states = waiting.pop()
-            entries = _entries(folder)
+            try:
+                with os.scandir(folder) as found:
+                    entries = list(found)
+            except OSError:
+                entries = []
             literal = {
                 state
                 for state in states
@@ -477,14 +481,6 @@ class GlobWalk:
             if position < len(names) and names[position] is None:
                 waiting.append((index, position + 1))
         return frozenset(waiting)
-
-
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except OSError:
-        return []
 
 
 def _changed_at(entry: os.DirEntry[str]) -> int:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from rich.text import Text
 from temporalio.client import Client
 
-from longhaul.agent.values.conversation.messages import Msg, ToolResultBlock, ToolResultState
+from longhaul.agent.values.conversation.messages import Msg, ToolResultState
 from longhaul.starter import render, render_pending, render_session
 from longhaul.starter.cli.terminal.key_presses import ask
 from longhaul.starter.cli.terminal.screen import Screen
@@ -57,7 +57,10 @@ class Narrator:
         arguments = {call.id: call.input for message in messages for call in message.get_tool_calls()}
         for message in messages:
             for result in message.get_tool_results():
-                self.show(self._line(result, arguments.get(result.id, "")))
+                shown = render.result_line(
+                    result.name, arguments.get(result.id, ""), result.state, result.get_text(), width=self._width
+                )
+                self.show(shown)
                 if result.state is ToolResultState.ERROR:
                     for line in end_of(result.get_text(), FAILED_LINES)[0]:
                         self.show(line)
@@ -76,9 +79,6 @@ class Narrator:
     @property
     def _width(self) -> int:
         return self._screen.width - len(INDENT)
-
-    def _line(self, result: ToolResultBlock, arguments: str) -> Text:
-        return render.result_line(result.name, arguments, result.state, result.get_text(), width=self._width)
 
 
 MOMENT_SECONDS = 1.0

@@ -84,19 +84,14 @@ async def replay(client: Client, rows: Iterable[WorkflowExecution]) -> AsyncIter
                 raise
             continue
         result = await replayer.replay_workflow(history, raise_on_replay_failure=False)
-        named = await _of_hub(row) if row.workflow_type == HUB else await _of_session(row)
+        if row.workflow_type == HUB:
+            memo = await texts_of_memo(row) or {}
+            named = memo.get("hub") or row.id, memo.get("user"), ""
+        else:
+            card = await card_of(row)
+            named = card.session_id, card.user_id, card.agent
         why = "" if result.replay_failure is None else _told(result.replay_failure, history)
         yield Replayed(*named, row.id, len(history.events), result.replay_failure is None, why)
-
-
-async def _of_session(row: WorkflowExecution) -> tuple[str, str | None, str]:
-    card = await card_of(row)
-    return card.session_id, card.user_id, card.agent
-
-
-async def _of_hub(row: WorkflowExecution) -> tuple[str, str | None, str]:
-    memo = await texts_of_memo(row) or {}
-    return memo.get("hub") or row.id, memo.get("user"), ""
 
 
 def _told(failure: Exception, history: WorkflowHistory) -> str:

@@ -214,7 +214,12 @@ class WebhookDoor:
         name, headers = path_values(request.path_params)["hook"], request.headers
         body = await read_body(request, MOST_BYTES)
         delivery = Delivery(name, headers.get(ID, ""), headers.get(TIMESTAMP, ""), headers.get(SIGNATURE, ""), body)
-        hook = sender_of(delivery, await self._known())
+        try:
+            known = await asyncio.to_thread(read, self._served.app.settings.data_dir / FILE)
+        except BadWebhooks as bad:
+            log.exception("no webhook is let in")
+            raise Problem("unavailable", "the server's webhooks can't be read; its log says why") from bad
+        hook = sender_of(delivery, known)
         try:
             given = from_json(body, allow_inf_nan=False)
         except ValueError as error:  # UnicodeDecodeError is one
@@ -237,10 +242,3 @@ class WebhookDoor:
         session = said.session if hook.session == "*" else hook.session
         place = {"agent": hook.agent, "session": session}
         return await notify(Call(self._served, caller, place, Whose(), told, headers))
-
-    async def _known(self) -> tuple[SignedHook, ...]:
-        try:
-            return await asyncio.to_thread(read, self._served.app.settings.data_dir / FILE)
-        except BadWebhooks as bad:
-            log.exception("no webhook is let in")
-            raise Problem("unavailable", "the server's webhooks can't be read; its log says why") from bad

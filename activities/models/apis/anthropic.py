@@ -24,7 +24,7 @@ from longhaul.activities.models.apis.sdk_calls import (
     wire_item,
 )
 from longhaul.activities.models.failures.status_table import ProviderError
-from longhaul.activities.models.model import AnswerSchema, Delta, ModelReply, ModelRequest, scrub, scrub_json
+from longhaul.activities.models.model import Delta, ModelReply, ModelRequest, scrub, scrub_json
 from longhaul.activities.models.model_limits import output_limit
 from longhaul.activities.models.profiles import BETA, profiled, with_betas
 from longhaul.activities.models.replies import (
@@ -188,17 +188,17 @@ def build_payload(request: ModelRequest, notes: list[str], *, official: bool = F
             # With thinking the API takes no such choice; the context says it in words.
             payload["tool_choice"] = {"type": "tool", "name": request.must_call}
     if request.answer is not None:
-        _force(payload, request.answer)
+        forced = {
+            "name": wire_name(request.answer.name),
+            "description": request.answer.description,
+            "input_schema": answer_schema(request.answer),
+        }
+        payload["tools"] = [*payload.get("tools", ()), forced]
+        payload["tool_choice"] = {"type": "tool", "name": forced["name"], "disable_parallel_tool_use": True}
     if official and request.answer is None and binds_thinking(request.model):
         let_thoughts_be_dropped(payload)
     _set_temperature(payload, request, notes)
     return {name: value if name == "messages" else scrub_json(value) for name, value in payload.items()}
-
-
-def _force(payload: dict[str, Any], answer: AnswerSchema) -> None:
-    tool = {"name": wire_name(answer.name), "description": answer.description, "input_schema": answer_schema(answer)}
-    payload["tools"] = [*payload.get("tools", ()), tool]
-    payload["tool_choice"] = {"type": "tool", "name": tool["name"], "disable_parallel_tool_use": True}
 
 
 def _messages(turns: Sequence[Turn], notes: list[str]) -> list[dict[str, Any]]:

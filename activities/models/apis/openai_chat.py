@@ -28,7 +28,6 @@ from longhaul.activities.models.apis.sdk_calls import (
 )
 from longhaul.activities.models.model import (
     REFUSAL,
-    AnswerSchema,
     Delta,
     ModelReply,
     ModelRequest,
@@ -130,14 +129,14 @@ def _set_tools(payload: dict[str, Any], request: ModelRequest) -> None:
         elif request.must_call:
             payload["tool_choice"] = {"type": "function", "function": {"name": request.must_call}}
     if request.answer is not None:
-        _force(payload, request.answer)
-
-
-def _force(payload: dict[str, Any], answer: AnswerSchema) -> None:
-    name = wire_name(answer.name)
-    function = {"name": name, "description": answer.description, "parameters": with_plain_parts(answer_schema(answer))}
-    payload["tools"] = [*payload.get("tools", ()), {"type": "function", "function": function}]
-    payload["tool_choice"] = {"type": "function", "function": {"name": name}}
+        name = wire_name(request.answer.name)
+        forced = {
+            "name": name,
+            "description": request.answer.description,
+            "parameters": with_plain_parts(answer_schema(request.answer)),
+        }
+        payload["tools"] = [*payload.get("tools", ()), {"type": "function", "function": forced}]
+        payload["tool_choice"] = {"type": "function", "function": {"name": name}}
 
 
 def _messages(request: ModelRequest, notes: list[str]) -> list[dict[str, Any]]:

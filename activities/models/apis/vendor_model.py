@@ -136,14 +136,10 @@ def tools_of(model: VendorsModel, request: ModelRequest) -> ModelRequestParamete
     if (answer := request.answer) is not None:
         tools.append(_tool(wire_name(answer.name), answer.description, with_plain_parts(answer_schema(answer))))
     if not tools and model.system == _BEDROCK:
-        tools = [_tool(name, "", {"type": "object"}) for name in _once_called(request)]
+        # Converse refuses calls in a conversation to which no tool is offered.
+        called = (wire_name(call.name) for message in request.messages for call in message.get_tool_calls())
+        tools = [_tool(name, "", {"type": "object"}) for name in dict.fromkeys(called)]
     return ModelRequestParameters(function_tools=tools)
-
-
-def _once_called(request: ModelRequest) -> list[str]:
-    """Converse refuses calls in a conversation to which no tool is offered."""
-    named = (wire_name(call.name) for message in request.messages for call in message.get_tool_calls())
-    return list(dict.fromkeys(named))
 
 
 def _tool(name: str, description: str, schema: dict[str, Any]) -> ToolDefinition:
