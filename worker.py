@@ -18,8 +18,8 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -40,10 +40,9 @@ from longhaul.activities.call_results import Awaiting, Probing, TakingIn
 from longhaul.activities.checkpoint import Checkpointing
 from longhaul.activities.compress import Compressing, offload_to
 from longhaul.activities.compression.condensers import BUILT_IN, load_condensers
-from longhaul.activities.context.context_cache import Contexts, Specs
+from longhaul.activities.context.context_cache import Contexts
 from longhaul.activities.context.prompt_hooks import load_hooks
 from longhaul.activities.context.system_prompt import Prompting
-from longhaul.activities.context.tokens import TokenCounter
 from longhaul.activities.context.tool_results import Returning
 from longhaul.activities.examine_calls import Examination
 from longhaul.activities.kinds.kind_registry import load_kinds
@@ -81,6 +80,7 @@ from longhaul.activities.tools.sandbox_call import Boxes
 from longhaul.activities.tools.session_tools import StartAgent, inside_tools
 from longhaul.activities.tools.skills import SkillLoaders, load_skill_loaders
 from longhaul.activities.worker_output import MaskedFailures, mask_logs, masked_output
+from longhaul.activities.worker_parts import WorkerParts
 from longhaul.agent.plain.errors import LonghaulError
 from longhaul.agent.values.spec.mcp import worker_queue
 from longhaul.agent.values.spec.workspace import host_queue
@@ -97,9 +97,7 @@ from longhaul.starter.reach.query_retries import liveness_of
 from longhaul.starter.reach.storage_places import TheirBlobs, own_identity
 from longhaul.starter.settings import Settings
 from longhaul.starter.telemetry.switches import logs_wanted, metrics_wanted, runtime_with, traces_wanted
-from longhaul.stores.blobs.blobs import BlobStore
 from longhaul.stores.keys.encrypted_store import EncryptedStore
-from longhaul.stores.keys.keyring import Keyring
 from longhaul.stores.memories.open_memories import LongTerm, open_knowledge, open_memories
 from longhaul.stores.offload.offloaders import Offloaders, load_offloaders
 from longhaul.stores.offload.session_blobs import SessionBlobs
@@ -120,6 +118,25 @@ TASK_SECONDS = 8
 """Less than `TASK_TIMEOUT`, or the server would give up first and say nothing."""
 READY = "longhaul worker: polling"
 """Printed when the worker polls; `longhaul dev` and the tests wait for it."""
+
+
+@dataclass(frozen=True)
+class _Resources:
+    """What a worker keeps open as long as it polls, and by what it was made."""
+
+    client: Client
+    settings: Settings
+    providers: Providers
+    secrets: WorkerSecrets
+    store: StateStore
+    segments: Segments
+    of_session: Callable[[], SessionBlobs]
+    """What the session of the running activity keeps there."""
+    lasting: LongTerm
+    waking: Waking
+    hints: Hints
+    mcp: McpServers
+    identity: str
 
 
 @asynccontextmanager
@@ -148,19 +165,29 @@ async def build(
         blobs = await opened.enter_async_context(opened_blobs(client, settings))
         if isinstance(blobs, TheirBlobs):
             blobs.are_our_own()
-        identity = await own_identity(settings, store, blobs)
         streams = open_streams(settings.redis_url, data_dir=settings.data_dir)
         told = streams if keys is None else EncryptedStreams(streams, keys)
-        waking = await opened.enter_async_context(waking_through(told, secrets.masker))
-        hints = Hints(streams, client.namespace, settings.task_queue)
         offered = open_servers(
             settings.mcp, settings.mcp_allow, secrets, settings.data_dir / "mcp", settings.own_places
         )
         mcp = McpServers(offered, secrets, worker=uuid4().hex[:12] if settings.mcp or settings.mcp_allow else "")
         opened.push_async_callback(mcp.close)
-        parts = (store, Segments(blobs, keys=keys), waking, secrets, partial(_of_session, blobs, keys))
-        made = _assembled(client, settings, providers, *parts, mcp=mcp, hints=hints, identity=identity, lasting=lasting)
-        async with hints.heard(), _polling(made):
+        resources = _Resources(
+            client=client,
+            settings=settings,
+            providers=providers,
+            secrets=secrets,
+            store=store,
+            segments=Segments(blobs, keys=keys),
+            of_session=lambda: SessionBlobs(blobs, keys, own_session.blobs_prefix()),
+            lasting=lasting,
+            waking=await opened.enter_async_context(waking_through(told, secrets.masker)),
+            hints=Hints(streams, client.namespace, settings.task_queue),
+            mcp=mcp,
+            identity=await own_identity(settings, store, blobs),
+        )
+        made = _assembled(resources)
+        async with resources.hints.heard(), _polling(made):
             yield made[0]
 
 
@@ -175,11 +202,6 @@ async def _polling(workers: list[Worker]) -> AsyncIterator[None]:
             yield
         finally:
             await asyncio.gather(*(worker.shutdown() for worker in workers))
-
-
-def _of_session(blobs: BlobStore, keys: Keyring | None) -> SessionBlobs:
-    """What the session of the running activity keeps there."""
-    return SessionBlobs(blobs, keys, own_session.blobs_prefix())
 
 
 def secrets_of(settings: Settings) -> WorkerSecrets:
@@ -225,68 +247,58 @@ def toolbox_of(
     return Toolbox([*ours, *load_modules(settings.tools)])
 
 
-def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
-    client: Client,
-    settings: Settings,
-    providers: Providers,
-    store: StateStore,
-    segments: Segments,
-    waking: Waking,
-    secrets: WorkerSecrets,
-    kept: Callable[[], SessionBlobs],
-    *,
-    mcp: McpServers,
-    hints: Hints,
-    identity: str,
-    lasting: LongTerm,
-) -> list[Worker]:
-    """That of the queue first; then that of this host's own queue, where the host has a name, and that of its own."""
+@dataclass(frozen=True)
+class _Activities:
+    run_tool: Callable[..., Any]
+    of_host: tuple[Callable[..., Any], ...]
+    """Those that need the files of a workspace, or what a worker there knows of its sessions; `run_tool` is one."""
+    of_queue: tuple[Callable[..., Any], ...]
+    """Those that any worker can do."""
+
+
+def _activities(resources: _Resources) -> _Activities:
+    client, settings, providers, secrets = resources.client, resources.settings, resources.providers, resources.secrets
     outputs, loaders = Outputs(), load_skill_loaders(settings.tools)
-    toolbox, risks = (
-        toolbox_of(settings, segments, lasting, kept, outputs, loaders),
-        open_analyzers(settings.analyzers, providers),
-    )
     offloaders = Offloaders(
         settings.data_dir,
         settings.redis_url,
         load_offloaders(settings.offloaders),
-        of_session=kept,
+        of_session=resources.of_session,
         in_clear_text=keyring_in(client) is None,
     )
-    workspaces, contexts = (
-        Workspaces(settings.data_dir, offloaders, settings.host),
-        Contexts(marked=secrets.out_of_message),
-    )
-    specs, counter = Specs(), TokenCounter()
-    rules, live = UserRules(store), waking.streaming
-    wrapping = Wrapping(load_middlewares(settings.middlewares))
-    examination = Examination(contexts, toolbox, workspaces, secrets, rules, risks, wrapping, mcp)
-    behind, kinds = load_postprocessors(settings.tools), load_kinds(settings.tools)
-    returning, offload = Returning(offloaders, counter, secrets, behind), offload_to(offloaders)
-    # Whoever works without search attributes has not seen to it that the server knows them.
-    told, indexed = Prompting(settings.prompt_templates, loaders), ALL_INDEXED if settings.search_attributes else 1
-    turns = KindTurns(kinds)
-    hooks, condensers = load_hooks(settings.hooks), load_condensers(settings.condensers)
-    compressing = Compressing(
-        contexts,
-        specs,
-        providers,
-        offload,
-        condensers=condensers,
-        count=counter.count_text,
-        wrapping=wrapping,
+    parts = WorkerParts(
+        workspaces=Workspaces(settings.data_dir, offloaders, settings.host),
+        toolbox=toolbox_of(settings, resources.segments, resources.lasting, resources.of_session, outputs, loaders),
+        contexts=Contexts(marked=secrets.out_of_message),
         secrets=secrets,
+        wrapping=Wrapping(load_middlewares(settings.middlewares)),
+        mcp=resources.mcp,
+    )
+    risks, rules = open_analyzers(settings.analyzers, providers), UserRules(resources.store)
+    behind, kinds = load_postprocessors(settings.tools), load_kinds(settings.tools)
+    condensers = load_condensers(settings.condensers)
+    turns, box, live = KindTurns(kinds), box_of(settings), resources.waking.streaming
+    examination = Examination(parts, rules, risks)
+    returning = Returning(offloaders, parts.counter, secrets, behind)
+    acting = Acting(parts, examination, returning, live, SideModels(providers), Boxes(box))
+    thinking = Thinking(
+        parts,
+        providers,
+        examination,
+        live,
+        hooks=load_hooks(settings.hooks),
+        kinds=turns,
+        along=ReadingAlong(acting.read),
+    )
+    compressing = Compressing(
+        parts, providers, offload_to(offloaders), condensers=condensers, count=parts.counter.count_text
     )
     preparation = Preparation(
-        toolbox,
-        workspaces,
-        specs,
-        counter,
-        secrets,
-        told,
+        parts,
+        Prompting(settings.prompt_templates, loaders),
         rules=rules,
-        indexed=indexed,
-        wrapping=wrapping,
+        # Whoever works without search attributes has not seen to it that the server knows them.
+        indexed=ALL_INDEXED if settings.search_attributes else 1,
         providers=providers,
         liveness=liveness_of(settings, client),
         offered=Offered(
@@ -296,59 +308,52 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
             providers.profile_names,
             behind.names,
             kinds.names,
-            tuple(image.name for image in box_of(settings).images),
+            tuple(image.name for image in box.images),
         ),
-        mcp=mcp,
         prices=load_prices(settings.prices, read_profiles(settings.models)),
-        retrieval=Retrieval(lasting),
+        retrieval=Retrieval(resources.lasting),
     )
+    notifying = open_notifying(settings.notify, secrets.masker)
+    return _Activities(
+        run_tool=acting.run_tool,
+        of_host=(
+            preparation.prepare_reply,
+            thinking.call_model,
+            examination.examine_calls,
+            compressing.compress,
+            TakingIn(parts, returning).take_result,
+            Probing(parts).probe_call,
+            Awaiting(parts, returning, outputs).await_command,
+            acting.run_tool,
+        ),
+        of_queue=(
+            Memorising(resources.lasting.memories, secrets).record_memory,
+            Restoring(resources.store, preparation).restore,
+            Checkpointing(resources.store, resources.segments, notifying).checkpoint,
+            Interrupting(parts.wrapping, secrets, turns).handle_interrupt,
+            hear_child,
+            Verifying(settings.approval_key.get_secret_value()).verify_decisions,
+            ScheduledRequests(client, settings).request,
+            HubLetters(client, settings).tell_member,
+            Surroundings((place.key_env for place in key_places_of(settings)), box).tell_environment,
+        ),
+    )
+
+
+def _assembled(resources: _Resources) -> list[Worker]:
+    """That of the queue first; then that of this host's own queue, where the host has a name, and that of its own."""
+    client, settings, activities = resources.client, resources.settings, _activities(resources)
 
     def dropped(run_id: str) -> None:
         forget(worker, run_id)
 
-    acting = Acting(
-        contexts,
-        toolbox,
-        workspaces,
-        examination,
-        returning,
-        live,
-        secrets,
-        wrapping,
-        mcp,
-        SideModels(providers),
-        Boxes(box_of(settings)),
-    )
-    of_host = (
-        preparation.prepare_reply,
-        Thinking(
-            contexts,
-            specs,
-            providers,
-            workspaces,
-            examination,
-            counter,
-            live,
-            secrets,
-            hooks,
-            wrapping,
-            turns,
-            ReadingAlong(acting.read),
-        ).call_model,
-        examination.examine_calls,
-        compressing.compress,
-        TakingIn(contexts, returning).take_result,
-        Probing(toolbox, workspaces, secrets).probe_call,
-        Awaiting(workspaces, returning, outputs, wrapping).await_command,
-        acting.run_tool,
-    )
     around: dict[str, Any] = {
-        "identity": identity,
+        "identity": resources.identity,
         "interceptors": [
             Departures(),
             Lacking(),
-            *around_activities(settings, secrets.masker),
-            waking,
+            *around_activities(settings, resources.secrets.masker),
+            resources.waking,
             FusedBounds(),
             *around_workflows(client),
         ],
@@ -362,22 +367,15 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
         client,
         task_queue=settings.task_queue,
         workflows=[AgentSession, ScheduledFiring, AgentHub, EnvironmentQuestion],
-        activities=[
-            *of_host,
-            Memorising(lasting.memories, secrets).record_memory,
-            Restoring(store, preparation).restore,
-            Checkpointing(store, segments, open_notifying(settings.notify, secrets.masker)).checkpoint,
-            Interrupting(wrapping, secrets, turns).handle_interrupt,
-            hear_child,
-            Verifying(settings.approval_key.get_secret_value()).verify_decisions,
-            ScheduledRequests(client, settings).request,
-            HubLetters(client, settings).tell_member,
-            Surroundings((place.key_env for place in key_places_of(settings)), box_of(settings)).tell_environment,
-        ],
+        activities=[*activities.of_host, *activities.of_queue],
         # The sandbox would enter and leave for every payload: a quarter of the worker's CPU. What it guards against
         # is kept out by import-linter and ruff, and the replay tests run every history inside it.
         workflow_runner=ForgetfulRunner(
-            UnsandboxedWorkflowRunner(), dropped, OpenTasks(client, identity), hints.tell, ParkedRuns(dropped)
+            UnsandboxedWorkflowRunner(),
+            dropped,
+            OpenTasks(client, resources.identity),
+            resources.hints.tell,
+            ParkedRuns(dropped),
         ),
         # A killed worker's sessions move on after this instead of the stock ten seconds.
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=1),
@@ -391,15 +389,15 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
     beside: list[Worker] = []
     if settings.host:
         of_queue = host_queue(settings.task_queue, settings.host)
-        beside.append(Worker(client, task_queue=of_queue, activities=[*of_host, greet_host], **versioned))
-    if mcp.worker:
+        beside.append(Worker(client, task_queue=of_queue, activities=[*activities.of_host, greet_host], **versioned))
+    if resources.mcp.worker:
         # Few pollers: what comes there is about the servers that this one keeps for sessions. Of no version: no other
         # worker ever polls there, and a build is not promoted while a queue of the one before is missing.
         beside.append(
             Worker(
                 client,
-                task_queue=worker_queue(settings.task_queue, mcp.worker),
-                activities=[acting.run_tool],
+                task_queue=worker_queue(settings.task_queue, resources.mcp.worker),
+                activities=[activities.run_tool],
                 **around,
                 build_id=own_build_id(),
                 max_concurrent_activity_task_polls=2,

@@ -13,17 +13,15 @@ from longhaul.activities.attempt.fused_reads import ReadingAlong
 from longhaul.activities.attempt.heartbeat import beating
 from longhaul.activities.attempt.model_attempts import Billing, counted, waited_out
 from longhaul.activities.attempt.own_session import Streaming
-from longhaul.activities.attempt.secrets import WorkerSecrets
-from longhaul.activities.attempt.workspaces import Workspaces
-from longhaul.activities.context.context_cache import Contexts, SessionContext, Specs, prompt_digest
+from longhaul.activities.context.context_cache import SessionContext, prompt_digest
 from longhaul.activities.context.prompt_hooks import PromptContext, PromptHooks
 from longhaul.activities.context.repairs import FitCall
-from longhaul.activities.context.tokens import INLINE_BYTES, TokenCounter
+from longhaul.activities.context.tokens import INLINE_BYTES
 from longhaul.activities.contract import CALL_MODEL, CallModel, KindStep, SpecTexts
 from longhaul.activities.examine_calls import Examination
 from longhaul.activities.kinds.kind import Thought
 from longhaul.activities.kinds.kind_turns import KindTurns
-from longhaul.activities.middlewares.session_middlewares import Wrapped, Wrapping
+from longhaul.activities.middlewares.session_middlewares import Wrapped
 from longhaul.activities.models.failures.error_bodies import for_a_person
 from longhaul.activities.models.failures.retry_errors import as_verdict, failed_for_good
 from longhaul.activities.models.failures.status_table import SetupError
@@ -34,6 +32,7 @@ from longhaul.activities.models.requests.answer_form import called_in_words
 from longhaul.activities.tool import Place
 from longhaul.activities.tools.argument_readings import text_as_wanted
 from longhaul.activities.tools.registry import Toolbox
+from longhaul.activities.worker_parts import WorkerParts
 from longhaul.agent.entries import ModelSaid
 from longhaul.agent.fold.all_changes import without_too_many
 from longhaul.agent.permission.call_facts import CallFacts
@@ -64,31 +63,21 @@ FACTS_LIMIT_BYTES = 300_000
 
 
 class Thinking:
-    def __init__(  # noqa: PLR0913, PLR0917  one for each thing that a call needs
+    def __init__(  # noqa: PLR0913  one for each thing that model calls alone need
         self,
-        contexts: Contexts,
-        specs: Specs,
+        parts: WorkerParts,
         providers: Providers,
-        workspaces: Workspaces,
         examination: Examination,
-        counter: TokenCounter,
         streaming: Streaming,
-        secrets: WorkerSecrets,
+        *,
         hooks: PromptHooks | None = None,
-        wrapping: Wrapping | None = None,
         kinds: KindTurns | None = None,
         along: ReadingAlong | None = None,
     ) -> None:
-        self._along = along
-        self._kinds = kinds or KindTurns()
-        self._wrapping = wrapping or Wrapping()
-        self._secrets = secrets
-        self._counter = counter
-        self._streaming = streaming
-        self._hooks = hooks or PromptHooks()
-        self._contexts, self._specs = contexts, specs
-        self._providers, self._workspaces = providers, workspaces
-        self._examination = examination
+        self._contexts, self._specs, self._counter = parts.contexts, parts.specs, parts.counter
+        self._workspaces, self._secrets, self._wrapping = parts.workspaces, parts.secrets, parts.wrapping
+        self._providers, self._examination, self._streaming = providers, examination, streaming
+        self._hooks, self._kinds, self._along = hooks or PromptHooks(), kinds or KindTurns(), along
         self._notes = SaidOnce()
 
     @activity.defn(name=CALL_MODEL)

@@ -12,9 +12,8 @@ from temporalio import activity
 from longhaul.activities.attempt import own_session
 from longhaul.activities.attempt.call_attempts import SHUT_DOWN, is_shut_down, stopped_because
 from longhaul.activities.attempt.heartbeat import beating
-from longhaul.activities.attempt.secrets import WorkerSecrets, given
-from longhaul.activities.attempt.workspaces import Elsewhere, Workspaces, not_here
-from longhaul.activities.context.context_cache import Contexts
+from longhaul.activities.attempt.secrets import given
+from longhaul.activities.attempt.workspaces import Elsewhere, not_here
 from longhaul.activities.context.tool_results import Returning
 from longhaul.activities.contract import (
     AWAIT_COMMAND,
@@ -26,12 +25,12 @@ from longhaul.activities.contract import (
     RunTool,
 )
 from longhaul.activities.masker import Masker
-from longhaul.activities.middlewares.session_middlewares import Wrapping
 from longhaul.activities.process.threads import is_cancelled_here
 from longhaul.activities.tool import Found, NeedsDecision, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.bash import Outputs
-from longhaul.activities.tools.registry import Toolbox, checked, tool_as_recorded
+from longhaul.activities.tools.registry import checked, tool_as_recorded
+from longhaul.activities.worker_parts import WorkerParts
 from longhaul.agent.entries import DoubtProbed, Finding, ToolReturned
 from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.messages import ToolResultState
@@ -39,8 +38,8 @@ from longhaul.agent.values.subagents import BASH
 
 
 class TakingIn:
-    def __init__(self, contexts: Contexts, returning: Returning) -> None:
-        self._contexts = contexts
+    def __init__(self, parts: WorkerParts, returning: Returning) -> None:
+        self._contexts = parts.contexts
         self._returning = returning
 
     @activity.defn(name=TAKE_RESULT)
@@ -61,11 +60,9 @@ WITHHELD = (
 
 
 class Awaiting:
-    def __init__(
-        self, workspaces: Workspaces, returning: Returning, outputs: Outputs, wrapping: Wrapping | None = None
-    ) -> None:
-        self._workspaces, self._returning, self._outputs = workspaces, returning, outputs
-        self._wrapping = wrapping or Wrapping()
+    def __init__(self, parts: WorkerParts, returning: Returning, outputs: Outputs) -> None:
+        self._workspaces, self._wrapping = parts.workspaces, parts.wrapping
+        self._returning, self._outputs = returning, outputs
 
     @activity.defn(name=AWAIT_COMMAND)
     async def await_command(self, ask: AwaitCommand) -> ToolReturned:
@@ -95,10 +92,8 @@ DETAIL_CHARS = 2_000
 
 
 class Probing:
-    def __init__(self, toolbox: Toolbox, workspaces: Workspaces, secrets: WorkerSecrets) -> None:
-        self._secrets = secrets
-        self._toolbox = toolbox
-        self._workspaces = workspaces
+    def __init__(self, parts: WorkerParts) -> None:
+        self._toolbox, self._workspaces, self._secrets = parts.toolbox, parts.workspaces, parts.secrets
 
     @activity.defn(name=PROBE_CALL)
     async def probe_call(self, ask: ProbeCall) -> DoubtProbed:

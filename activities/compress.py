@@ -12,7 +12,6 @@ from temporalio.exceptions import ApplicationError
 from longhaul.activities.attempt import own_session
 from longhaul.activities.attempt.heartbeat import beating
 from longhaul.activities.attempt.model_attempts import Billing, counted, waited_out
-from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.compression import summary_texts
 from longhaul.activities.compression.condensers import (
     BUILT_IN,
@@ -26,14 +25,13 @@ from longhaul.activities.compression.condensers import (
 )
 from longhaul.activities.compression.summary_call import Candidate, SummaryAttempt, SummaryCall
 from longhaul.activities.compression.summary_texts import Footer, check_config, readable_text
-from longhaul.activities.context.context_cache import Contexts, Specs
 from longhaul.activities.contract import COMPRESS, CompressInput
-from longhaul.activities.middlewares.session_middlewares import Wrapping
 from longhaul.activities.models.failures.error_bodies import for_a_person
 from longhaul.activities.models.failures.retry_errors import failed_for_good
 from longhaul.activities.models.model import MOST_NOTES, Delta, ModelReply, ModelRequest
 from longhaul.activities.models.model_limits import window_of
 from longhaul.activities.models.providers import Providers
+from longhaul.activities.worker_parts import WorkerParts
 from longhaul.agent.entries import ContextCompressed
 from longhaul.agent.values.conversation.messages import FRAME_TOKENS, ErrorInfo, Msg, Usage, message_digest
 from longhaul.agent.values.conversation.prompt import summary_message
@@ -62,24 +60,18 @@ Offload = Callable[[Dropped], Awaitable[str]]
 
 
 class Compressing:
-    def __init__(  # noqa: PLR0913  one for each thing that a compression needs
+    def __init__(
         self,
-        contexts: Contexts,
-        specs: Specs,
+        parts: WorkerParts,
         providers: Providers,
         offload: Offload,
         *,
         condensers: Mapping[str, Condenser] = BUILT_IN,
         count: CountFor = by_bytes,
-        wrapping: Wrapping | None = None,
-        secrets: WorkerSecrets | None = None,
     ) -> None:
-        self._wrapping = wrapping or Wrapping()
-        self._secrets = secrets or WorkerSecrets()
-        self._contexts = contexts
-        self._specs = specs
-        self._providers = providers
-        self._offload = offload
+        self._contexts, self._specs = parts.contexts, parts.specs
+        self._secrets, self._wrapping = parts.secrets, parts.wrapping
+        self._providers, self._offload = providers, offload
         self._condensers = {**BUILT_IN, **condensers}
         self._count = count
 

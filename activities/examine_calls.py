@@ -15,18 +15,16 @@ from longhaul.activities.analysis import Analyzers, Around, Case, Finding, Judge
 from longhaul.activities.attempt import own_session
 from longhaul.activities.attempt.heartbeat import beating
 from longhaul.activities.attempt.own_session import found
-from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.attempt.workspaces import Workspaces, not_here
 from longhaul.activities.context.context_cache import Contexts, message_at
 from longhaul.activities.contract import EXAMINE_CALLS, Analysis, ExamineCalls, MessageAddress, SpecTexts
-from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.middlewares.middleware import Stopped
-from longhaul.activities.middlewares.session_middlewares import Wrapping
 from longhaul.activities.models.failures.error_bodies import for_a_person
 from longhaul.activities.process.threads import is_cancelled_here
 from longhaul.activities.tool import NeedsDecision, Place, Tool
 from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.registry import Toolbox, checked, finishing
+from longhaul.activities.worker_parts import WorkerParts
 from longhaul.agent.decision import BEHAVIOUR
 from longhaul.agent.decisions.call_verdicts import judge
 from longhaul.agent.entries import CallsExamined, Verdict
@@ -127,25 +125,13 @@ class CallDecidedOn(Protocol):
 
 
 class Examination:
-    def __init__(  # noqa: PLR0913, PLR0917  one for each thing that a look needs
-        self,
-        contexts: Contexts,
-        toolbox: Toolbox,
-        workspaces: Workspaces,
-        secrets: WorkerSecrets,
-        user_rules: UserRules | None = None,
-        analyzers: Analyzers | None = None,
-        wrapping: Wrapping | None = None,
-        mcp: McpServers | None = None,
+    def __init__(
+        self, parts: WorkerParts, user_rules: UserRules | None = None, analyzers: Analyzers | None = None
     ) -> None:
-        self._mcp = mcp or McpServers()
-        self._wrapping = wrapping or Wrapping()
-        self._analysing = Analysing(analyzers or Analyzers(), contexts)
+        self._mcp, self._wrapping, self._secrets = parts.mcp, parts.wrapping, parts.secrets
+        self._contexts, self._toolbox, self._workspaces = parts.contexts, parts.toolbox, parts.workspaces
+        self._analysing = Analysing(analyzers or Analyzers(), parts.contexts)
         self._user_rules = user_rules
-        self._secrets = secrets
-        self._contexts = contexts
-        self._toolbox = toolbox
-        self._workspaces = workspaces
 
     @activity.defn(name=EXAMINE_CALLS)
     async def examine_calls(self, ask: ExamineCalls) -> CallsExamined:
@@ -283,7 +269,7 @@ class Rehearsal:
     ) -> None:
         folders, paths = ruled_folders(permission, str(root)), ruled_paths(permission)
         self._place = Place(root=root, cwd=root, ruled=folders, closed=paths, skills=skills)
-        self._examination = Examination(Contexts(), toolbox, Workspaces(root), WorkerSecrets())
+        self._examination = Examination(WorkerParts(workspaces=Workspaces(root), toolbox=toolbox))
         self._record = Record(
             state=AgentState(
                 session_id=AGENT, user_id=None, agent=AGENT, permission_context=permission, behaviour=BEHAVIOUR

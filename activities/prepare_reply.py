@@ -8,24 +8,22 @@ from temporalio import activity
 from longhaul.activities.attempt.fused_reads import unfused
 from longhaul.activities.attempt.heartbeat import beating
 from longhaul.activities.attempt.own_session import FoundRules, found
-from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.attempt.worker_capabilities import Offered
-from longhaul.activities.attempt.workspaces import Workspaces, not_here
+from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.compression.summary_texts import check_config
-from longhaul.activities.context.context_cache import Specs, prompt_digest, spec_digest
+from longhaul.activities.context.context_cache import prompt_digest, spec_digest
 from longhaul.activities.context.system_prompt import Prompted, Prompting
-from longhaul.activities.context.tokens import TokenCounter
 from longhaul.activities.contract import PREPARE_REPLY, PrepareReply
-from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.memory import Retrieval
-from longhaul.activities.middlewares.session_middlewares import Wrapping, newest_text
+from longhaul.activities.middlewares.session_middlewares import newest_text
 from longhaul.activities.models.failures.retry_errors import as_verdict, failed_for_good
 from longhaul.activities.models.failures.status_table import SetupError
 from longhaul.activities.models.model_limits import most_written, window_of
 from longhaul.activities.models.providers import Providers
 from longhaul.activities.telemetry.prices import Prices
-from longhaul.activities.tools.registry import Toolbox, describe
+from longhaul.activities.tools.registry import describe
 from longhaul.activities.tools.session_tools import BadAskedSchema, GenerateResponse
+from longhaul.activities.worker_parts import WorkerParts
 from longhaul.agent.decision import BEHAVIOUR
 from longhaul.agent.entries import Prepared
 from longhaul.agent.plain.text import did_you_mean, nearest
@@ -48,40 +46,25 @@ AHEAD_SECONDS = 3.0
 
 
 class Preparation:
-    def __init__(  # noqa: PLR0913  what a worker has
+    def __init__(  # noqa: PLR0913  what a worker says of itself to each reply
         self,
-        toolbox: Toolbox,
-        workspaces: Workspaces,
-        specs: Specs,
-        counter: TokenCounter,
-        secrets: WorkerSecrets,
+        parts: WorkerParts,
         prompting: Prompting | None = None,
         *,
         rules: UserRules | None = None,
         indexed: int = 1,
-        wrapping: Wrapping | None = None,
         providers: Providers | None = None,
         liveness: float = FAST_SECONDS,
         offered: Offered | None = None,
-        mcp: McpServers | None = None,
         prices: Prices | None = None,
         retrieval: Retrieval | None = None,
     ) -> None:
-        self._retrieval = retrieval
-        self._prices = prices or Prices({})
-        self._mcp = mcp or McpServers()
-        self._liveness = liveness
-        self._offered = offered or Offered()
-        self._providers = providers
-        self._wrapping = wrapping or Wrapping()
-        self._rules = rules
-        self._secrets = secrets
-        self._counter = counter
-        self._indexed = indexed
-        self._toolbox = toolbox
-        self._workspaces = workspaces
-        self._specs = specs
-        self._prompting = prompting or Prompting()
+        self._toolbox, self._workspaces, self._specs = parts.toolbox, parts.workspaces, parts.specs
+        self._counter, self._secrets = parts.counter, parts.secrets
+        self._wrapping, self._mcp = parts.wrapping, parts.mcp
+        self._prompting, self._rules, self._providers = prompting or Prompting(), rules, providers
+        self._indexed, self._liveness = indexed, liveness
+        self._offered, self._prices, self._retrieval = offered or Offered(), prices or Prices({}), retrieval
 
     @activity.defn(name=PREPARE_REPLY)
     async def prepare_reply(self, ask: PrepareReply) -> Prepared:

@@ -18,15 +18,13 @@ from longhaul.activities.attempt import call_attempts, own_session
 from longhaul.activities.attempt.call_attempts import LeftBehind, is_shut_down, left_behind_when_deaf
 from longhaul.activities.attempt.heartbeat import Stalled, attempt_noting, beating
 from longhaul.activities.attempt.own_session import Streaming
-from longhaul.activities.attempt.secrets import WorkerSecrets, given
-from longhaul.activities.attempt.workspaces import Elsewhere, Workspaces, keep_files, not_here, with_snapshot
-from longhaul.activities.context.context_cache import Contexts
+from longhaul.activities.attempt.secrets import given
+from longhaul.activities.attempt.workspaces import Elsewhere, keep_files, not_here, with_snapshot
 from longhaul.activities.context.tool_results import Returning
 from longhaul.activities.contract import RunTool
 from longhaul.activities.examine_calls import Examination
-from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.middlewares.middleware import ToolUse, as_current
-from longhaul.activities.middlewares.session_middlewares import SideModels, Wrapped, Wrapping, with_taken
+from longhaul.activities.middlewares.session_middlewares import SideModels, Wrapped, with_taken
 from longhaul.activities.models.side_model import SideModel
 from longhaul.activities.process.program_output import told_to, words_of
 from longhaul.activities.process.threads import noting_threads
@@ -34,6 +32,7 @@ from longhaul.activities.tool import GivenUp, NeedsDecision, NeedsInput, Place, 
 from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.registry import Toolbox, checked, tool_as_recorded
 from longhaul.activities.tools.sandbox_call import Boxes
+from longhaul.activities.worker_parts import WorkerParts
 from longhaul.agent.entries import CallOutcome, CallUnsettled, InputAsked, ToolReturned
 from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.messages import ToolResultState
@@ -49,25 +48,19 @@ DEAF_ON = "It did not let itself be ended: it may still run, and what it does ma
 
 
 class Acting:
-    def __init__(  # noqa: PLR0913, PLR0917  one for each thing that a call needs
+    def __init__(
         self,
-        contexts: Contexts,
-        toolbox: Toolbox,
-        workspaces: Workspaces,
+        parts: WorkerParts,
         examination: Examination,
         returning: Returning,
         streaming: Streaming,
-        secrets: WorkerSecrets,
-        wrapping: Wrapping | None = None,
-        mcp: McpServers | None = None,
         side_models: SideModels | None = None,
         boxes: Boxes | None = None,
     ) -> None:
-        self._mcp, self._wrapping, self._boxes = mcp or McpServers(), wrapping or Wrapping(), boxes or Boxes()
-        self._side_models, self._streaming = side_models or SideModels(), streaming
-        self._secrets = secrets
-        self._contexts, self._toolbox, self._workspaces = contexts, toolbox, workspaces
-        self._examination, self._returning = examination, returning
+        self._mcp, self._wrapping, self._secrets = parts.mcp, parts.wrapping, parts.secrets
+        self._contexts, self._toolbox, self._workspaces = parts.contexts, parts.toolbox, parts.workspaces
+        self._examination, self._returning, self._streaming = examination, returning, streaming
+        self._side_models, self._boxes = side_models or SideModels(), boxes or Boxes()
 
     @activity.defn(dynamic=True)
     async def run_tool(self, arguments: Sequence[RawValue]) -> CallOutcome:

@@ -18,6 +18,7 @@ from longhaul.activities.middlewares.middleware_chain import Middlewares
 from longhaul.activities.middlewares.session_middlewares import Wrapping
 from longhaul.activities.tool import ToolOutput
 from longhaul.activities.tools.bash import Bash, Outputs
+from longhaul.activities.worker_parts import WorkerParts
 from longhaul.agent.entries import ToolReturned
 from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.tools import Effect
@@ -57,10 +58,8 @@ async def end_told(tmp_path: Path, wrapping: Wrapping | None = None) -> ToolRetu
         agent="a",
     )
     returning = Returning(Offloaders(tmp_path / "kept"), TokenCounter(), WorkerSecrets())
-    return cast(
-        ToolReturned,
-        await ActivityEnvironment().run(Awaiting(workspaces, returning, outputs, wrapping).await_command, ask),
-    )
+    awaiting = Awaiting(WorkerParts(workspaces=workspaces, wrapping=wrapping or Wrapping()), returning, outputs)
+    return cast(ToolReturned, await ActivityEnvironment().run(awaiting.await_command, ask))
 
 
 async def test_it_comes_with_the_files_from_before_the_command(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from longhaul.activities.attempt.workspaces import Workspaces
 from longhaul.activities.contract import NOT_HERE, RecordedPlace, RunTool
 from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.run_tool import Acting
-from longhaul.activities.tools.registry import Toolbox
+from longhaul.activities.worker_parts import WorkerParts
 from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.tools import Effect
 
@@ -26,7 +26,7 @@ NOBODY: Any = cast(Any, None)
 
 async def why_not_here(tmp_path: Path, connection: str = f"{HERE}.7", **further: Any) -> str:
     mcp, workspaces = McpServers(worker=HERE), Workspaces(tmp_path)
-    acting = Acting(NOBODY, Toolbox(()), workspaces, NOBODY, NOBODY, NOBODY, NOBODY, mcp=mcp)
+    acting = Acting(WorkerParts(workspaces=workspaces, mcp=mcp), NOBODY, NOBODY, NOBODY)
     ask = RunTool(
         call_id="call-1",
         arguments="{}",

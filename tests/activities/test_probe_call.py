@@ -10,13 +10,13 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from longhaul.activities import call_results
-from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.attempt.workspaces import Workspaces
 from longhaul.activities.call_results import Probing
 from longhaul.activities.contract import ProbeCall, RecordedPlace
 from longhaul.activities.tool import Found, ToolCall
 from longhaul.activities.tools.function import FunctionTool, tool
 from longhaul.activities.tools.registry import Toolbox, describe
+from longhaul.activities.worker_parts import WorkerParts
 from longhaul.agent.entries import DoubtProbed, Finding
 from longhaul.agent.values.spec.workspace import Workspace
 
@@ -58,10 +58,8 @@ async def looked(tmp_path: Path, arguments: str, one: FunctionTool = send, diges
     ask = ProbeCall(
         call_id="c-7", tool=one.name, arguments=arguments, tool_digest=digest or describe(one).digest, place=place
     )
-    return cast(
-        DoubtProbed,
-        await ActivityEnvironment().run(Probing(Toolbox([one]), workspaces, WorkerSecrets()).probe_call, ask),
-    )
+    probing = Probing(WorkerParts(workspaces=workspaces, toolbox=Toolbox([one])))
+    return cast(DoubtProbed, await ActivityEnvironment().run(probing.probe_call, ask))
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ SHORTER_FILES: dict[str, str] = {
     "activities/models/apis/bedrock_client.py": "it loads boto3",
     "activities/models/failures/retry_errors.py": "it knows Temporal, and how failures are judged does not",
     "activities/process/relay.py": "a program of its own",
+    "activities/worker_parts.py": "what all activities take, and none of them owns",
     "starter/cli/commands/keys.py": ONE_COMMAND,
     "starter/cli/commands/mcp.py": ONE_COMMAND,
     "starter/cli/commands/memory.py": ONE_COMMAND,

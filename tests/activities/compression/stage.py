@@ -11,11 +11,13 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from longhaul.activities.attempt.workspaces import Workspaces
 from longhaul.activities.compress import Compressing, Dropped
 from longhaul.activities.compression.condensers import BUILT_IN, Condenser, CountFor, by_bytes
 from longhaul.activities.context.context_cache import Contexts, Specs
 from longhaul.activities.contract import CompressInput, ContextAddress, Inline
 from longhaul.activities.models.providers import Providers
+from longhaul.activities.worker_parts import WorkerParts
 from longhaul.agent.entries import ContextCompressed
 from longhaul.agent.values.conversation.messages import (
     AssistantMsg,
@@ -98,9 +100,8 @@ class Stage:
                 **asked,
             }
         )
-        activity = Compressing(
-            self.contexts, specs, self.providers, self._offload, condensers=self.condensers, count=self.count
-        )
+        parts = WorkerParts(workspaces=Workspaces(Path("/no/files")), contexts=self.contexts, specs=specs)
+        activity = Compressing(parts, self.providers, self._offload, condensers=self.condensers, count=self.count)
         self.environment.info = replace(
             self.environment.info,
             attempt=self.attempt,

@@ -7,14 +7,13 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.attempt.workspaces import Workspaces
 from longhaul.activities.context.context_cache import Specs
 from longhaul.activities.context.system_prompt import MOST_HINTS, Prompting
-from longhaul.activities.context.tokens import TokenCounter
 from longhaul.activities.contract import NOT_HERE, PrepareReply
 from longhaul.activities.prepare_reply import Preparation
 from longhaul.activities.tools.registry import Toolbox, default_tools
+from longhaul.activities.worker_parts import WorkerParts
 from longhaul.agent.entries import Prepared
 from longhaul.agent.values.conversation.messages import HintBlock
 from longhaul.agent.values.spec.agent_spec import AgentSpec
@@ -42,8 +41,8 @@ class Worker:
         self.specs = Specs()
         data = root.parent / "data"
         prompting = Prompting(root.parent / "templates")
-        toolbox = Toolbox(default_tools())
-        self._activity = Preparation(toolbox, Workspaces(data), self.specs, TokenCounter(), WorkerSecrets(), prompting)
+        parts = WorkerParts(workspaces=Workspaces(data), toolbox=Toolbox(default_tools()), specs=self.specs)
+        self._activity = Preparation(parts, prompting)
 
     async def prepare(self, before: Prepared | None = None, **ask: Any) -> Prepared:
         known = {"tools_digest": before.spec_digest, "prompt_digest": before.prompt_digest} if before else {}

@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 
 from longhaul.activities.analysis import Analyzers
-from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.attempt.workspaces import Workspaces
 from longhaul.activities.call_results import _look
 from longhaul.activities.compression.condensers import run_chain
-from longhaul.activities.context.context_cache import Contexts
 from longhaul.activities.context.prompt_hooks import PromptHooks
 from longhaul.activities.examine_calls import Examination
 from longhaul.activities.kinds.kind import AgentKind
@@ -26,6 +24,7 @@ from longhaul.activities.middlewares.middleware_chain import around, bounded
 from longhaul.activities.tool import Place
 from longhaul.activities.tools.read import Read
 from longhaul.activities.tools.registry import Toolbox
+from longhaul.activities.worker_parts import WorkerParts
 from longhaul.agent.permission.call_facts import CallFacts
 from tests.activities.analysis.test_chain import case
 from tests.activities.context.test_prompt_hooks import CONTEXT as PROMPT
@@ -121,7 +120,7 @@ async def examiner(act: Act) -> Any:
             return await act()  # type: ignore[no-any-return]
 
     here = Path(__file__).parent
-    looking = Examination(Contexts(), Toolbox([ForeignRead()]), Workspaces(here), WorkerSecrets())
+    looking = Examination(WorkerParts(workspaces=Workspaces(here), toolbox=Toolbox([ForeignRead()])))
     return await looking.look("Read", '{"file_path": "a"}', Place(root=here, cwd=here))
 
 
