@@ -73,7 +73,24 @@ def plan_of(call: PendingCall) -> str | None:
 
 
 def _asked_for(call: PendingCall, *, whole: bool) -> Text:
-    return render.arguments_in_full(call.input) if call.preview is None else _previewed(call, whole=whole)
+    seen = call.preview
+    if seen is None:
+        return render.arguments_in_full(call.input)
+    shown, below = Text(), () if whole else _told_by_change(call)
+    for part in argument_parts(call.input, whole=True) if whole else seen.arguments:
+        if part.name in below:
+            shown.append(f"  {part.name}", "cyan").append(": in the change below\n", "dim")
+            continue
+        shown.append(f"  {part.name}\n", "cyan").append_text(render.behind_bar(part.text)).append("\n")
+    shown.append(f"  {seen.effect}", "dim").append(f"; in {seen.cwd}" if seen.cwd else "", "dim")
+    for part in seen.findings:
+        if part.name == "change":
+            continue  # it stands below, in colours
+        style = "bold red" if part.name == "warning" else "cyan"
+        shown.append(f"\n  {part.name}\n", style).append_text(render.behind_bar(part.text))
+    if _leaves_out(seen) and not whole:
+        shown.append("\n  not all of it is shown here; --show shows all", "yellow")
+    return shown
 
 
 def _planned(call: PendingCall, plan: str, *, whole: bool, width: int) -> Text:
@@ -149,25 +166,6 @@ def _told_by_change(call: PendingCall) -> tuple[str, ...]:
     is_diff = call.notice.startswith("--- ") and "\n@@ " in call.notice
     is_whole = not any(line.startswith("…") or len(line) > _DIFF_LINE_CHARS for line in lines)
     return _TOLD_BY_CHANGE.get(call.tool, ()) if is_diff and is_whole and not _BLANKS.search(call.notice) else ()
-
-
-def _previewed(call: PendingCall, *, whole: bool) -> Text:
-    seen = call.preview or Preview(effect="")
-    shown, below = Text(), () if whole else _told_by_change(call)
-    for part in argument_parts(call.input, whole=True) if whole else seen.arguments:
-        if part.name in below:
-            shown.append(f"  {part.name}", "cyan").append(": in the change below\n", "dim")
-            continue
-        shown.append(f"  {part.name}\n", "cyan").append_text(render.behind_bar(part.text)).append("\n")
-    shown.append(f"  {seen.effect}", "dim").append(f"; in {seen.cwd}" if seen.cwd else "", "dim")
-    for part in seen.findings:
-        if part.name == "change":
-            continue  # it stands below, in colours
-        style = "bold red" if part.name == "warning" else "cyan"
-        shown.append(f"\n  {part.name}\n", style).append_text(render.behind_bar(part.text))
-    if _leaves_out(seen) and not whole:
-        shown.append("\n  not all of it is shown here; --show shows all", "yellow")
-    return shown
 
 
 def deadline(call: PendingCall) -> Iterator[str]:

@@ -12,7 +12,7 @@ longer than a moment is left to the session: a kill meanwhile would have the pro
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -23,7 +23,7 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, 
 from longhaul.activities.contract import CallModel, RunTool
 from longhaul.agent.decisions.call_verdicts import are_read_along
 from longhaul.agent.entries import CallOutcome, ModelSaid, ToolReturned
-from longhaul.agent.values.conversation.messages import ToolCallBlock, ToolResultState
+from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 
 LONGEST_ANSWER_BYTES = 50_000
@@ -102,9 +102,6 @@ class ReadingAlong:
             )
             for call in calls
         ]
-        return said.model_copy(update={"reads": await self._read(calls, asks)})
-
-    async def _read(self, calls: Sequence[ToolCallBlock], asks: list[RunTool]) -> dict[str, ToolReturned | None]:
         runs = [asyncio.ensure_future(self._run(call.name, ask)) for call, ask in zip(calls, asks, strict=True)]
         with suppress(asyncio.CancelledError):  # the answer is whole, and must not be lost with what it calls for
             await asyncio.wait(runs, timeout=MOMENT_SECONDS)
@@ -112,7 +109,7 @@ class ReadingAlong:
         for run in runs:
             run.cancel()
             run.add_done_callback(_heard)
-        return read
+        return said.model_copy(update={"reads": read})
 
 
 def _outcome(run: "asyncio.Future[CallOutcome]") -> ToolReturned | None:

@@ -77,7 +77,17 @@ class Workspaces:
             root = self._data_dir / "workspaces" / name
             root.mkdir(mode=0o700, parents=True, exist_ok=True)
         root = root.resolve()
-        return root, _nonce(root)
+        marker = root / MARKER
+        if marker.parent.is_symlink():
+            raise not_here(f"{str(marker.parent)!r} is a link; the marker would be written elsewhere")
+        marker.parent.mkdir(exist_ok=True)
+        nonce = _read(marker)
+        if nonce is None:
+            _publish(marker, secrets.token_hex(8))
+            nonce = _read(marker)
+        if nonce is None:
+            raise not_here(f"the marker {str(marker)!r} can't be read")
+        return root, nonce
 
     def _own_tree(self, root: Path, session_key: str, at: str) -> Path:
         try:
@@ -169,20 +179,6 @@ def nearest_folder(missing: Path) -> str:
         return ""
     meant = nearest(missing.name, folders)
     return f"; did you mean {str(missing.with_name(meant))!r}?" if meant else ""
-
-
-def _nonce(root: Path) -> str:
-    marker = root / MARKER
-    if marker.parent.is_symlink():
-        raise not_here(f"{str(marker.parent)!r} is a link; the marker would be written elsewhere")
-    marker.parent.mkdir(exist_ok=True)
-    nonce = _read(marker)
-    if nonce is None:
-        _publish(marker, secrets.token_hex(8))
-        nonce = _read(marker)
-    if nonce is None:
-        raise not_here(f"the marker {str(marker)!r} can't be read")
-    return nonce
 
 
 def _publish(marker: Path, nonce: str) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from longhaul.activities.process.program_run import Ending, find_ripgrep, run_supervised
+from longhaul.activities.process.program_run import find_ripgrep, run_supervised
 from longhaul.activities.process.threads import in_thread
 from longhaul.activities.repository import has_second_name
 from longhaul.activities.shell.paths import (
@@ -185,7 +185,25 @@ class Grep(Tool):
             ending = await run_supervised(command, Path("/"), environment, TIMEOUT_SECONDS, window)
         except OSError as error:
             raise ToolError(f"the search could not be started in {str(cwd)!r}: {error.strerror}") from None
-        return _tool_output(ending, window, offset, shown.left_out if shown else 0)
+        left_out = shown.left_out if shown else 0
+        text = "\n".join(window.lines)
+        if ending.how == "exited" and ending.status not in (0, 1) and window.names_files is False:
+            # With --no-messages all that is still said aloud is about the pattern, the glob or the type.
+            raise ToolError(f"the search could not be made: {text[:2000]}")
+        remarks = []
+        if ending.how == "timeout":
+            remarks.append(
+                f"[stopped after {TIMEOUT_SECONDS:.0f} s: not everything was searched; choose a smaller path]"
+            )
+        elif window.full:
+            remarks.append(f"[more follows; go on with offset={offset + len(window.lines)}]")
+        if left_out:
+            remarks.append(
+                f"[left out: {left_out} file(s) with a second name (a hard link); name one in `path` to search it]"
+            )
+        if not window.lines:
+            remarks.insert(0, f"No matches after the first {offset} lines." if offset else "No matches.")
+        return ToolOutput("\n".join([*window.lines, *remarks]), failed=ending.how == "timeout")
 
 
 def _asked(call: ToolCall) -> tuple[Path, list[str], bool]:
@@ -266,25 +284,6 @@ def _refuse_impossible(pattern: str, glob: str) -> None:
     for name, text in (("pattern", pattern), ("glob", glob)):
         if "\0" in text or re.search("[\ud800-\udfff]", text) or len(text.encode()) > PATTERN_CAP_BYTES:
             raise ToolError(f"{name}: give at most {PATTERN_CAP_BYTES} bytes of Unicode text without NUL characters")
-
-
-def _tool_output(ending: Ending, window: LineWindow, offset: int, left_out: int) -> ToolOutput:
-    text = "\n".join(window.lines)
-    if ending.how == "exited" and ending.status not in (0, 1) and window.names_files is False:
-        # With --no-messages all that is still said aloud is about the pattern, the glob or the type.
-        raise ToolError(f"the search could not be made: {text[:2000]}")
-    remarks = []
-    if ending.how == "timeout":
-        remarks.append(f"[stopped after {TIMEOUT_SECONDS:.0f} s: not everything was searched; choose a smaller path]")
-    elif window.full:
-        remarks.append(f"[more follows; go on with offset={offset + len(window.lines)}]")
-    if left_out:
-        remarks.append(
-            f"[left out: {left_out} file(s) with a second name (a hard link); name one in `path` to search it]"
-        )
-    if not window.lines:
-        remarks.insert(0, f"No matches after the first {offset} lines." if offset else "No matches.")
-    return ToolOutput("\n".join([*window.lines, *remarks]), failed=ending.how == "timeout")
 
 
 RESULTS_CAP = 1_000

@@ -99,9 +99,6 @@ class Door:
         if operation is None:
             allowed = ", ".join(sorted(self._operations))
             raise Problem("method", f"{request.method}: send {allowed} here", headers={"Allow": allowed})
-        return as_answer(await carried_out(operation, await self._call(operation, request)))
-
-    async def _call(self, operation: Operation, request: Request) -> Call:
         caller = caller_of(self._served, request.headers.get("authorization"), operation.scope, operation.also)
         path = path_values(request.path_params)
         pairs = request.query_params.multi_items()
@@ -114,7 +111,8 @@ class Door:
         query = operation.query.model_validate(found)
         body = await _body_of(request, operation.body) if operation.body is not None else None
         check_body(operation, caller, body)
-        return Call(self._served, caller, path, query, body, request.headers)
+        call = Call(self._served, caller, path, query, body, request.headers)
+        return as_answer(await carried_out(operation, call))
 
 
 async def carried_out(operation: Operation, call: Call) -> Any:

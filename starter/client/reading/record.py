@@ -204,20 +204,20 @@ class SessionReader:
         found = await self.standing(reply_id)
         if found.complete or found.message is None:
             return found
-        return ReplyResult(status=found.status, message=await self._whole(found, found.message))
-
-    async def _whole(self, found: ReplyResult, message: Msg) -> Msg:
         pieces = [piece async for piece in self.transcript(found.start, found.end)]
-        said = [block for piece in pieces if piece.id == message.id for block in piece.content]
+        said = [block for piece in pieces if piece.id == found.message.id for block in piece.content]
         earlier: list[ContentBlock] = []
-        for block in said[: len(said) - len(message.content)]:
+        for block in said[: len(said) - len(found.message.content)]:
             # A call as the session shows it that has its result.
             if isinstance(block, ToolCallBlock):
                 earlier.append(block.model_copy(update={"state": ToolCallState.FINISHED}))
             else:
                 earlier.append(block)
-        content = (*earlier, *message.content)
-        return message.model_copy(update={"content": content, **answered_in(content, message.finished_reason)})
+        content = (*earlier, *found.message.content)
+        whole = found.message.model_copy(
+            update={"content": content, **answered_in(content, found.message.finished_reason)}
+        )
+        return ReplyResult(status=found.status, message=whole)
 
     async def trajectory(self, start: int = 1) -> AsyncIterator[TrajectoryEvent]:
         """The session in OpenHands' words, from entry `start` on. Raises HistoryUnreadable."""
