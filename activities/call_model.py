@@ -205,9 +205,8 @@ class Thinking:
             reply = called_in_words(reply, GENERATE_RESPONSE)
         content = recorded_content(reply, ask.call_number, closing=ask.closing)
         content, dropped = without_too_many(content)
-        # With the arguments as the tools want them that the model was told of: what is recorded here is what
-        # permission looks at, what people are shown, and what runs. An answer in the form of a reply stays as it
-        # was given.
+        # Arguments are written as the tools want them: what is recorded here is what permission looks at, what
+        # people are shown, and what runs. An answer in the form of a reply stays as it was given.
         schemas = {tool.name: tool.input_schema for tool in spec.tools if tool.name != GENERATE_RESPONSE}
         as_wanted = tuple(
             block.model_copy(update={"input": text_as_wanted(block.input, schemas[block.name])})

@@ -151,7 +151,7 @@ class _Masking(ActivityInboundInterceptor):
             if not any(self._masker.found(words) for words in said):
                 raise
             if isinstance(error, ApplicationError):
-                # Without its details: they repeat the words, or have a secret of their own.
+                # Its details are left out: they repeat the words, or have a secret of their own.
                 masked = ApplicationError(
                     self._masker.masked(error.message),
                     type=error.type,

@@ -129,7 +129,7 @@ class SummaryCall:
         def count(text: str) -> int:
             return self._count(text, candidate.model)
 
-        # Of all that is never shortened.
+        # All of this is never shortened.
         form = "" if question.answer is None else json.dumps(question.answer.schema) + question.answer.description
         fixed_tokens = _FRAME_TOKENS + count(question.system) + count(task) + count(form)
         budget = window - room - fixed_tokens

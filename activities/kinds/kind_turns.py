@@ -61,7 +61,7 @@ class KindTurns:
         does."""
         kind, done = self._kinds.get(step.name), recorded(messages[step.since :])
         since_then = messages[step.heard : step.since]
-        # Without steps, results and hints.
+        # Steps, results and hints are left out.
         heard = tuple(m for m in since_then if any(isinstance(block, TextBlock | DataBlock) for block in m.content))
         session = KindSession(heard, step.structured_schema, step.agents, step.config)
         request = _request(messages[step.first : step.end])

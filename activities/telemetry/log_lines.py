@@ -207,7 +207,7 @@ def _reply(entry: ReplyFinished, ledger: Ledger) -> dict[str, Any]:
 
 def _about(input: ExecuteActivityInput, *, traced: bool) -> dict[str, Any]:  # noqa: A002  the SDK's name
     info, header = activity.info(), header_in(input.headers)
-    # Empty where nobody sends that trace anywhere.
+    # There is none where nobody sends it anywhere.
     trace = place_of_reply(header.reply, header.parent).trace if header.reply and (traced or header.parent) else ""
     known = {
         **session_fields(info.workflow_id or ""),

@@ -50,7 +50,7 @@ def change_notice(path: Path, before: FileSnapshot, after: bytes) -> str:
     new = _text(after)
     if old is None or new is None:
         return "\n".join([*head, f"{before.size_bytes} bytes are replaced by {len(after)} bytes; not shown as text"])
-    # All lines if they fit, else the first and the last ones around a line that counts the others.
+    # All lines are shown if they fit, else the first and the last ones around a line that counts the others.
     lines = [*head, *_shown(_unified(_lines(old), _lines(new)))]
     whole = "\n".join(lines)
     if len(whole) <= NOTICE_CAP:

@@ -74,7 +74,7 @@ class Pieces:
                 self._blocks.append(block)
 
     def output(self) -> ToolOutput:
-        # With one block for neighbouring texts: a tool may yield each letter.
+        # Neighbouring texts become one block: a tool may yield each letter.
         made: list[TextBlock | DataBlock] = []
         for is_text, run in groupby(self._blocks, lambda block: isinstance(block, TextBlock)):
             if is_text:
@@ -140,8 +140,8 @@ class FunctionTool(Tool):
         except docstring_parser.ParseError:
             said = Docstring()
         self.description = traits.pop("description", None) or _what_it_does(function, said)
-        # The schema with what the docstring says of parameters, in Google's, NumPy's or Sphinx' style, where the
-        # signature itself says nothing of them.
+        # The docstring describes parameters, in Google's, NumPy's or Sphinx' style, of which the signature
+        # says nothing.
         schema = self._adapter.json_schema()
         about = {one.arg_name.lstrip("*"): one.description for one in said.params if one.description}
         described = {

@@ -196,7 +196,7 @@ class Hub:
                 if time.monotonic() > until or not is_being_left:
                     raise  # asked once more when nobody is: whoever was may have gone since
             await asyncio.sleep(0.1)
-            # Whether somebody is on the way out, or all were and the hub is about to be gone.
+            # Somebody is on the way out, or all were and the hub is about to be gone.
             members = (await self.show()).members
             is_being_left = not members or any(member.leaving for member in members)
 

@@ -209,7 +209,7 @@ def _check_cron(line: str) -> None:
             f"cron: {line[:120]!r} has to be five fields (minute, hour, day of the month, month, day of the "
             "week) or a word as @daily; a time zone is said by itself"
         )
-    # As February 30: the server takes it, and never fires. What can't be read here, the server refuses.
+    # February 30, say: the server takes it, and never fires. What can't be read here, the server refuses.
     days = fields[2]
     months = fields[3]
     try:

@@ -128,7 +128,7 @@ def fields_of(schema: Schema) -> Iterator[InputField]:
                 kind, choices = "number", ()
             case _:
                 kind, choices = "JSON", ()
-        # What is said of a field, if it says more than its name, which pydantic gives as a title.
+        # A title that is only its name says nothing of a field: pydantic gives it to each.
         said = meant.get("description") or meant.get("title")
         about = said if isinstance(said, str) and said.lower() != name.lower().replace("_", " ") else ""
         yield InputField(name, kind, about, choices, name in wanted)

@@ -196,7 +196,7 @@ class _Static(_Entry):
     async def _looked_at(self, request: Request) -> ASGIApp:
         name = request.path_params["name"]
         if name == "icon.svg":
-            # With the count of what waits, where any does.
+            # The icon shows how many calls wait, where any does.
             waiting = request.query_params.get("waiting", "")
             count = int(waiting) if waiting.isascii() and waiting.isdigit() and len(waiting) < 10 else 0
             text = "L" if not count else str(count) if count <= MOST_COUNTED else f"{MOST_COUNTED}+"

@@ -51,7 +51,8 @@ class Stage:
         """Return its process id when it polls. Raises StageFailed."""
         log = self._directory / "worker.log"
         with log.open("ab") as sink:
-            # Ours without what speaks of other servers and settings; `python3` is the one that runs the demo.
+            # Our own, without what speaks of other servers and settings; `python3` is the one that runs
+            # the demo.
             kept = {
                 name: value for name, value in os.environ.items() if not name.startswith(("TEMPORAL_", "LONGHAUL_"))
             }

@@ -106,8 +106,8 @@ class _Readable(ObjectReceiveStream[SessionMessage | Exception]):
 
     async def receive(self) -> SessionMessage | Exception:
         while isinstance(one := await self.hear(), Exception):
-            # As by HTTP. The package leaves a line without an answer that it can't read, and its client waits for
-            # ever.
+            # It is answered as by HTTP: the package leaves a line that it can't read without an answer,
+            # and its client waits for ever.
             why = what_is_wrong(one) if isinstance(one, ValidationError) else str(one)
             said = types.ErrorData(code=types.PARSE_ERROR, message=f"Parse error: {harmless(why)}")
             unreadable = SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=None, error=said))

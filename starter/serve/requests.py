@@ -146,7 +146,7 @@ async def session_to_begin(call: Call, workspace: str | None = None) -> Session:
     if not (model or spec.kind) and not await session.stored.is_known():
         raise Problem("refused", _no_model(agent))
     if workspace is not None:
-        # In its agent's kind of place. Raises Problem.
+        # It stays the kind of place that its agent names.
         given = {**(spec.workspace.model_dump() if spec.workspace is not None else {}), "root": workspace}
         try:
             spec = spec.model_copy(update={"workspace": Workspace.model_validate(given)})

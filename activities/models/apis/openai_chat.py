@@ -150,7 +150,7 @@ def _messages(request: ModelRequest, notes: list[str]) -> list[dict[str, Any]]:
     told = [*system, *(_answered(messages) if _WANTS_ANSWER.search(request.model) else messages)]
     if not is_claude(request.model):
         return told
-    # With marks on the system prompt and on the last message before each of the newest answers.
+    # Marks stand on the system prompt and on the last message before each of the newest answers.
     asks = [message["role"] in ("user", "tool") for message in told]
     ends = [at for at, asked in enumerate(asks) if asked and not any(asks[at + 1 : at + 2])]
     marked = {0, *ends[-_MARKED_ENDS:]} if told[0]["role"] == "system" else {*ends[-_MARKED_ENDS:]}

@@ -250,8 +250,8 @@ class Keyring:
             plain = decrypted(known.cipher, data, key_id)
         except ValueError as error:
             raise NoKey(f"it was encrypted, and can't be decrypted: {error}") from None
-        # He uses this key: another that is remembered as his may be that of a life that was deleted, and his sub-
-        # agents' too. Both are looked up before anything more is encrypted with it.
+        # He uses this key: another that is remembered as his may be that of a life that was deleted, and his
+        # sub-agents' too. Both are looked up before anything more is encrypted with it.
         other = None if owner is None else self._owned.get(owner)
         if owner is not None and other is not None and other != key_id:
             del self._owned[owner]
