@@ -36,6 +36,7 @@ from longhaul.agent.values.permission import (
     PermissionMode,
     PermissionRule,
     Risk,
+    Threshold,
     ToolApproval,
 )
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig, Secrets
@@ -217,10 +218,10 @@ def _approvals(above: dict[str, ToolApproval], own: dict[str, ToolApproval]) -> 
 
 
 def _confirmation(above: Confirmation, own: Confirmation) -> Confirmation:
-    policy = max(above.policy, own.policy, key=_POLICIES.index)
-    risky = [each.threshold for each in (above, own) if each.policy == "risky"]
-    threshold = min(risky, key=_RISKS.index) if risky else above.threshold
-    return Confirmation(policy=policy, threshold=threshold)
+    stricter = max(above, own, key=lambda one: _POLICIES.index(one.policy))
+    risky: list[Threshold] = [each.threshold for each in (above, own) if each.policy == "risky"]
+    threshold: Threshold = min(risky, key=_RISKS.index) if risky else above.threshold
+    return Confirmation(policy=stricter.policy, threshold=threshold)
 
 
 def secrets(above: Secrets | None, own: Secrets | None) -> Secrets | None:

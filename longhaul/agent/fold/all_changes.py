@@ -108,7 +108,7 @@ _BY_SUBJECT: tuple[tuple[Any, Callable[[Ledger, Any], None]], ...] = (
 )
 """Unions of entries, and what knows them all, the first that has one; every other one is a SingleEntry."""
 
-_KNOWN_BY: dict[type[Any], Callable[[Ledger, Any], None]] = {
+_KNOWN_BY: dict[object, Callable[[Ledger, Any], None]] = {
     kind: known_by for kinds, known_by in reversed(_BY_SUBJECT) for kind in get_args(kinds) or (kinds,)
 }
 

@@ -162,7 +162,9 @@ class Budget(Value):
 
     def limits(self) -> Iterator[tuple[LimitName, float]]:
         """Those that are set."""
-        yield from ((name, limit) for name in LIMITS if (limit := self.limit(name)) is not None)
+        for name in LIMITS:
+            if (limit := self.limit(name)) is not None:
+                yield name, limit
 
     def rest(self, held: Amount, steps: int) -> Amount:
         """What is left of the limits that sums are put aside of; 0 of those that are not set. `steps`: the session's
@@ -208,7 +210,9 @@ class Raise(Value):
             "steps": self.steps,
             "seconds": self.seconds,
         }
-        yield from ((name, more) for name, more in of.items() if more is not None)
+        for name, more in of.items():
+            if more is not None:
+                yield name, more
 
 
 class Spending(OpenValue):

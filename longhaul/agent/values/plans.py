@@ -8,11 +8,12 @@ Words for a model about its plan: where it is, and what it may do next.
 """
 
 import posixpath
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import Field
 
-from longhaul.agent.plain.values import Many, OpenValue, sparse, stated
+from longhaul.agent.plain.values import CodeWithName, Given, Names, OpenValue, sparse, stated
 from longhaul.agent.values.tasks import (
     MARKS,
     MOST_CHARS,
@@ -93,7 +94,7 @@ Moved = Literal["todo", "in_progress", "abandoned"]
 class PlanNotebook(ToolGroup):
     """The group `plan_related`: the tools with which an agent makes a plan and follows it."""
 
-    tools: Many[str] = stated(PLAN_TOOLS)
+    tools: Given[Names, Sequence[str | CodeWithName]] = stated(PLAN_TOOLS)
     description: str = (
         "A notebook for plans. Take it for work of many steps, or that goes on for long: you write a plan down, go "
         "through its subtasks one by one, and are told where you are."

@@ -90,7 +90,8 @@ class EncryptedStore(StateStore):
         nothing = AgentState(session_id=record.session_id, user_id=record.user_id, agent=record.agent_id)
         told: dict[str, Any] = {name: getattr(record, name) for name in ("generation", "seq", "closed", "run_id")}
         told |= {"session_id": record.session_id, "user_id": record.user_id, "agent_id": record.agent_id}
-        return SessionRecord(**told, state=nothing, **{FIELD: base64.b64encode(envelope).decode("ascii")})
+        told[FIELD] = base64.b64encode(envelope).decode("ascii")
+        return SessionRecord(**told, state=nothing)
 
 
 async def decrypted_record(keys: Keyring | None, whose: Callable[[], str], record: SessionRecord) -> SessionRecord:
