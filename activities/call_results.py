@@ -31,9 +31,10 @@ from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.bash import Outputs
 from longhaul.activities.tools.registry import checked, tool_as_recorded
 from longhaul.activities.worker_parts import WorkerParts
-from longhaul.agent.entries import DoubtProbed, Finding, ToolReturned
+from longhaul.agent.entries import DoubtProbed, ToolReturned
 from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.messages import ToolResultState
+from longhaul.agent.values.conversation.tools import Finding
 from longhaul.agent.values.subagents import BASH
 
 

@@ -13,7 +13,7 @@ from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import PermissionContext
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ContextConfig, ModelConfig, Secrets
 from longhaul.agent.values.spec.mcp import MCPClient
-from longhaul.agent.values.spec.workspace import Seal
+from longhaul.agent.values.spec.workspace import Sandbox, Seal
 
 
 class RecordedPlace(OpenValue):
@@ -35,7 +35,7 @@ class RecordedPlace(OpenValue):
     """Tool and pattern of each deny and ask rule about paths."""
     opened: tuple[str, ...] = sparse(())
     """Further folders that the agent works in as in the workspace."""
-    sandbox: Literal["off", "proven", "all"] = sparse("off")
+    sandbox: Sandbox = sparse("off")
     """What the agent wants around commands."""
     sandbox_network: bool | None = sparse(None)
     seal: Seal | None = sparse(None)

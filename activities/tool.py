@@ -3,19 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from longhaul.activities.masker import NO_SECRETS, Masker
-from longhaul.activities.models.side_model import SideModel
-from longhaul.activities.process.sandbox import Sandbox
-from longhaul.agent.entries import Finding
 from longhaul.agent.permission.call_facts import CallFacts, Confined
 from longhaul.agent.plain.errors import BadSetup, LonghaulError
 from longhaul.agent.values.conversation.messages import DataBlock, ServerAsked, TextBlock
-from longhaul.agent.values.conversation.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect, Finding
 from longhaul.agent.values.deadlines import Deadline
-from longhaul.agent.values.spec.workspace import Seal
+from longhaul.agent.values.spec.workspace import Sandbox, Seal
 from longhaul.stores.memories.memories import NOBODY, MemoryOwner
+
+if TYPE_CHECKING:
+    # It loads Temporal's SDK and all entries of a record, which a program that only has tools would wait for.
+    from longhaul.activities.models.side_model import SideModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class ToolCall:
     """That it may search."""
     asked: ServerAsked | None = None
     """What its MCP server has asked a person, with the answers."""
-    model: SideModel | None = None
+    model: "SideModel | None" = None
     """What its MCP server may have asked."""
     snapshot: str = ""
     """As of `ToolReturned`."""

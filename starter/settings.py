@@ -17,7 +17,7 @@ from pydantic_settings import (
 
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.plain.text import did_you_mean, nearest
-from longhaul.agent.values.spec.workspace import HOST, LONGEST_HOST, LONGEST_SECONDS, SHORTEST_SECONDS
+from longhaul.agent.values.spec.workspace import HOST, LONGEST_HOST, LONGEST_SECONDS, SHORTEST_SECONDS, Sandbox
 from longhaul.starter import folder_trust
 from longhaul.starter.folder_trust import BadSettingsFile
 from longhaul.starter.links import LinkTemplate, WebAddress
@@ -89,7 +89,7 @@ class Settings(BaseSettings):
     """TOML of names and values, readable for its owner alone. And each LONGHAUL_SECRET_NAME is the secret NAME."""
     prompt_templates: Path | None = None
     """Folder with templates of the system prompt that agents may name: `NAME.md`."""
-    sandbox: Literal["off", "proven", "all"] = "proven"
+    sandbox: Sandbox = "proven"
     """Around commands of Bash: those that run unasked, or all. Where there can be none, what was proven harmless asks,
     and under `all` nothing runs. `off` accepts that nothing holds off what a wrong proof lets through."""
     sandbox_network: bool = False

@@ -22,10 +22,7 @@ from longhaul.activities.process.program_run import Ending, Sink, run_supervised
 from longhaul.activities.process.sandbox_view import HOLDING, TMP_BYTES, files_of, unseeable, view_of
 from longhaul.agent.permission.call_facts import Boundary, Confined
 from longhaul.agent.plain.errors import BadSetup
-from longhaul.agent.values.spec.workspace import Seal
-
-Sandbox = Literal["off", "proven", "all"]
-STRICTNESS: tuple[Sandbox, ...] = ("off", "proven", "all")
+from longhaul.agent.values.spec.workspace import SANDBOXES, Sandbox, Seal
 
 TRY_SECONDS = 10.0
 _SYSTEM = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
@@ -60,7 +57,7 @@ class Box:
 
     def narrowed(self, sandbox: Sandbox, network: bool | None) -> "Box":  # noqa: FBT001  None: the agent says nothing
         """With what an agent says of it: the stricter of both holds."""
-        strictest = max(self.sandbox, sandbox, key=STRICTNESS.index)
+        strictest = max(self.sandbox, sandbox, key=SANDBOXES.index)
         wanted = self.network if network is None else network
         allowed = wanted and (self.sandbox != "all" or self.network)
         return replace(self, sandbox=strictest, network=allowed)

@@ -23,9 +23,8 @@ from pydantic_core import ArgsKwargs, to_jsonable_python
 from longhaul.activities.process.program_output import clipped, progress, words_of
 from longhaul.activities.process.threads import in_own_thread
 from longhaul.activities.tool import Found, NeedsDecision, Tool, ToolCall, ToolError, ToolOutput
-from longhaul.agent.entries import Finding
 from longhaul.agent.values.conversation.messages import DataBlock, TextBlock
-from longhaul.agent.values.conversation.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect, Finding
 from longhaul.agent.values.deadlines import Deadline
 
 OUTPUT_CAP = 20_000_000

@@ -23,7 +23,7 @@ from longhaul.agent.values.conversation.messages import (
     ToolResultBlock,
     Usage,
 )
-from longhaul.agent.values.conversation.tools import ToolDescriptor
+from longhaul.agent.values.conversation.tools import Finding, ToolDescriptor
 from longhaul.agent.values.permission import Confirming, PermissionMode, PermissionRule
 from longhaul.agent.values.plans import PlanChange, PlanModeContext
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ContextConfig, ModelConfig
@@ -332,8 +332,6 @@ class DeadlineReached(Entry):
     kind: Literal["deadline"] = "deadline"
     due: tuple[Due, ...]
 
-
-Finding = Literal["happened", "did_not", "unknown"]
 
 SOURCE = "settlement"
 """Of the hint by which the model hears of it."""

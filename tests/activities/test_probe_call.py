@@ -17,7 +17,8 @@ from longhaul.activities.tool import Found, ToolCall
 from longhaul.activities.tools.function import FunctionTool, tool
 from longhaul.activities.tools.registry import Toolbox, describe
 from longhaul.activities.worker_parts import WorkerParts
-from longhaul.agent.entries import DoubtProbed, Finding
+from longhaul.agent.entries import DoubtProbed
+from longhaul.agent.values.conversation.tools import Finding
 from longhaul.agent.values.spec.workspace import Workspace
 
 

@@ -10,7 +10,7 @@ from longhaul.agent import entries as e
 from longhaul.agent.decision import BEHAVIOUR, decide
 from longhaul.agent.decisions.call_verdicts import with_own_call_ids
 from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.entries import Finding, Given
+from longhaul.agent.entries import Given
 from longhaul.agent.fold.context_state import Cut
 from longhaul.agent.letters.all_letters import receive
 from longhaul.agent.letters.approval_operations import Key, settle, why_not
@@ -63,7 +63,7 @@ from longhaul.agent.values.conversation.messages import (
     Usage,
     message_digest,
 )
-from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
+from longhaul.agent.values.conversation.tools import Effect, Finding, ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ReActConfig
 from longhaul.agent.values.stuck_detection import StuckConfig

@@ -87,7 +87,10 @@ HEAVY = ("anthropic", "openai", "sqlalchemy", "starlette", "tree_sitter", "typer
     [
         ("AgentSpec", (*HEAVY, "temporalio", "redis", "httpx", "asyncio")),
         ("Longhaul", HEAVY),
-        ("tool", ("anthropic", "openai", "sqlalchemy", "starlette", "typer", "uvicorn")),
+        (
+            "tool",
+            (*HEAVY, "temporalio", "redis", "httpx", "longhaul.agent.entries", "longhaul.agent.values.spec.agent_spec"),
+        ),
     ],
 )
 def test_a_name_loads_what_it_needs_and_not_what_others_do(name: str, not_loaded: tuple[str, ...]) -> None:

@@ -40,7 +40,7 @@ from longhaul.agent.values.permission import (
     ToolApproval,
 )
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig, Secrets
-from longhaul.agent.values.spec.workspace import Seal, Workspace, branch_of
+from longhaul.agent.values.spec.workspace import SANDBOXES, Seal, Workspace, branch_of
 from longhaul.agent.values.subagents import AGENT, LONGEST_TASK_CHARS, MOST_LEVELS, Child, Parent
 
 IDLE_SECONDS = 3_600
@@ -56,7 +56,6 @@ WITHIN: dict[PermissionMode, frozenset[PermissionMode]] = {
 }
 """By the mode of the session: those that a sub-agent may have instead, for each allows no more. `default` in an agent
 file is what says nothing."""
-_SANDBOXES: tuple[Literal["off", "proven", "all"], ...] = ("off", "proven", "all")
 _POLICIES = ("never", "risky", "always")
 _RISKS = (Risk.LOW, Risk.MEDIUM, Risk.HIGH)
 
@@ -70,7 +69,7 @@ def inherited(record: Record, own: AgentSpec, call_id: str = "") -> AgentSpec:
             "system_prompt": f"{own.system_prompt}\n\n{_where(record)}{_of_its_own(workspace)}",
             "permission": permission(record, own.permission),
             "secrets": secrets(above.secrets, own.secrets),
-            "sandbox": max(above.sandbox, own.sandbox, key=_SANDBOXES.index),
+            "sandbox": max(above.sandbox, own.sandbox, key=SANDBOXES.index),
             "sandbox_network": _network(above.sandbox_network, own.sandbox_network),
             "middlewares": tuple(dict.fromkeys((*above.middlewares, *own.middlewares))),
             "on_doubt": "ask" if "ask" in (above.on_doubt, own.on_doubt) else "tell",

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from longhaul.activities.process.container import Limits
-from longhaul.activities.process.sandbox import Box, Sandbox, boxed, bwrap_problem
+from longhaul.activities.process.sandbox import Box, boxed, bwrap_problem
 from longhaul.activities.tool import Place, ToolError, ToolOutput
 from longhaul.activities.tools.bash import DESCRIPTION, Bash
 from longhaul.agent.permission.call_facts import Confined
+from longhaul.agent.values.spec.workspace import Sandbox
 from tests.activities.tools.calls import called, place_at, text_of, use
 from tests.limits import SURE_SECONDS
 

@@ -10,7 +10,7 @@ The value stands once in the record, as the arguments of the call: here it is re
 import json
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
@@ -42,6 +42,10 @@ EFFECT_WORDS = {
     Effect.ONCE: "once: it may have run if a worker dies, and is never repeated",
 }
 """As people read them; what stands before the colon is enough for a list."""
+
+
+Finding = Literal["happened", "did_not", "unknown"]
+"""What a look at the world came to, for a call whose outcome was lost."""
 
 
 class ToolDescriptor(OpenValue):

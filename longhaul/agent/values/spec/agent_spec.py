@@ -41,7 +41,7 @@ from longhaul.agent.values.spec.known_names import (
 from longhaul.agent.values.spec.mcp import MCPClient, check_clients, server_of
 from longhaul.agent.values.spec.profiles import ModelProfile, check_names
 from longhaul.agent.values.spec.summary_template import DEFAULT_SCHEMA, check_template, field_names
-from longhaul.agent.values.spec.workspace import Seal, Workspace
+from longhaul.agent.values.spec.workspace import Sandbox, Seal, Workspace
 from longhaul.agent.values.stuck_detection import StuckConfig
 from longhaul.agent.values.subagents import AGENT, LEADS_TOOLS, MOST_AGENTS, MOST_CHILDREN, MOST_LEVELS, named_by_keys
 from longhaul.agent.values.tool_groups import ToolGroup, check_groups, in_groups
@@ -290,7 +290,7 @@ class AgentSpec(Value):
     """How it reads them: what fits stands behind each request, by its tool, or both."""
     inject_runtime_state: bool = sparse(False)
     """Each reply begins with a hint behind the request: the time, and what is left of a window that is half full."""
-    sandbox: Literal["off", "proven", "all"] = sparse("off")
+    sandbox: Sandbox = sparse("off")
     """Around commands of Bash: those that run unasked, or all; what the workers want more strictly holds."""
     sandbox_network: bool | None = sparse(None)
     """Whether a command in a sandbox reaches the network; None = as the workers say."""

@@ -17,6 +17,10 @@ from longhaul.agent.values.conversation.tools import Effect
 
 HOST = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 LONGEST_HOST = 100
+Sandbox = Literal["off", "proven", "all"]
+"""Around which commands there is a box: none, those that run because of what is proven of them, all."""
+SANDBOXES: tuple[Sandbox, ...] = ("off", "proven", "all")
+"""From the least strict one up."""
 IMAGE_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 
 
