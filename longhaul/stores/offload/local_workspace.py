@@ -12,6 +12,9 @@ attempt knows it again.
     {workdir}/skills/                                       left to skills
 
 Ids become names by `safe_name`. Nothing is ever half there: see `folders`.
+
+The end of what a session has offloaded. Attachments stay, for they belong to all sessions of their owner; and what an
+offloader of the operator's own has kept, it alone can find.
 """
 
 import asyncio
@@ -22,6 +25,7 @@ import json
 import mimetypes
 import os
 import re
+import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -41,7 +45,7 @@ from longhaul.agent.values.conversation.messages import (
     URLSource,
     message_digest,
 )
-from longhaul.stores.names import readable_folders, safe_name
+from longhaul.stores.names import owner_name, readable_folders, safe_name, workdir_of
 from longhaul.stores.offload.shared_folders import exists, holds, locked, opened_folder, own_file, publish
 
 KeepData = Callable[[str, bytes], str]
@@ -229,3 +233,18 @@ def _written(folder: int) -> tuple[dict[str, int], int, int]:
                 if key := key_of(line):
                     found.setdefault(key, part)
     return found, newest, whole_bytes
+
+
+async def forget_files(data_dir: Path, agent: str, user_id: str | None, session_id: str) -> int:
+    """Delete the session's folder, and return how many files that were. Raises OSError."""
+    return await asyncio.to_thread(_removed, data_dir, owner_name(agent, user_id), session_id)
+
+
+def _removed(data_dir: Path, owner: str, session_id: str) -> int:
+    folder = readable_folders(workdir_of(data_dir.resolve(), owner), session_id)[0]
+    # A link on the way leads to files of somebody else.
+    if not folder.is_dir() or folder.resolve() != folder:
+        return 0
+    count = sum(1 for path in folder.iterdir() if not path.name.startswith("."))
+    shutil.rmtree(folder)
+    return count

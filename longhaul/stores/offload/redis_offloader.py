@@ -8,23 +8,17 @@
 A session's name stands in braces, so that its keys share a slot of a cluster. References are addresses without
 credentials; file tools can't read them.
 
-The end of what a session has offloaded: its files in a data directory, and its keys in Redis.
-
-Attachments stay, for they belong to all sessions of their owner; and what an offloader of the operator's own has kept,
-it alone can find.
+The end of what a session has offloaded there. Attachments stay, for they belong to all sessions of their owner.
 """
 
-import asyncio
-import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 from redis.exceptions import RedisError
 
 from longhaul.agent.values.conversation.messages import Msg, ToolResultBlock
-from longhaul.stores.names import owner_name, readable_folders, safe_name, workdir_of
+from longhaul.stores.names import owner_name, safe_name
 from longhaul.stores.offload.local_workspace import batch_of, lines_of, result_text
 from longhaul.stores.state.redis_connection import Client, connect, target_of
 from longhaul.stores.state.store import StoreUnavailable
@@ -128,21 +122,6 @@ class RedisOffloader:
 
 
 KEYS_AT_ONCE = 500
-
-
-async def forget_files(data_dir: Path, agent: str, user_id: str | None, session_id: str) -> int:
-    """Delete the session's folder, and return how many files that were. Raises OSError."""
-    return await asyncio.to_thread(_removed, data_dir, owner_name(agent, user_id), session_id)
-
-
-def _removed(data_dir: Path, owner: str, session_id: str) -> int:
-    folder = readable_folders(workdir_of(data_dir.resolve(), owner), session_id)[0]
-    # A link on the way leads to files of somebody else.
-    if not folder.is_dir() or folder.resolve() != folder:
-        return 0
-    count = sum(1 for path in folder.iterdir() if not path.name.startswith("."))
-    shutil.rmtree(folder)
-    return count
 
 
 async def forget_keys(redis_url: str, agent: str, user_id: str | None, session_id: str) -> int:

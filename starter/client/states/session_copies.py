@@ -36,7 +36,7 @@ from longhaul.starter.settings import Settings
 from longhaul.starter.visible import one_line
 from longhaul.stores.blobs.blobs import BlobsUnavailable, NoBlob, delete_session_blobs, session_prefix
 from longhaul.stores.keys.encrypted_store import UnreadableRecord
-from longhaul.stores.offload.redis_offloader import forget_files, forget_keys
+from longhaul.stores.offload.local_workspace import forget_files
 from longhaul.stores.offload.session_blobs import POINTER, SessionBlobs, digits_in, named_in
 from longhaul.stores.state.open_store import open_store
 from longhaul.stores.state.store import (
@@ -300,6 +300,8 @@ class Kept:
         names = (self.agent, self.user_id, self.session_id)
         offloaded = await forget_files(self.settings.data_dir, *names)
         if self.settings.redis_url:
+            from longhaul.stores.offload.redis_offloader import forget_keys  # noqa: PLC0415  only who uses Redis waits
+
             offloaded += await forget_keys(self.settings.redis_url, *names)
         files = await asyncio.to_thread(forget, self.settings.data_dir, self.workflow_id)
         large, stream = await self._without_blobs(), await self._without_stream()
