@@ -108,7 +108,7 @@ from longhaul.stores.streams.open_streams import EncryptedStreams, open_streams
 from longhaul.workflows.contract import keys_in
 from longhaul.workflows.hubs import AgentHub
 from longhaul.workflows.momentary_workflows import EnvironmentQuestion, ScheduledFiring
-from longhaul.workflows.payload_converter import leave_out_needless
+from longhaul.workflows.payload_passes import leave_out_needless
 from longhaul.workflows.session import AgentSession
 from longhaul.workflows.subagents import SharedKeys
 from longhaul.workflows.tracing import CarriedTraces

@@ -19,20 +19,12 @@ A blob that was absent may come back, and one that was there may be deleted. Nei
 decided, or its history would not replay. So the first to miss one leaves a marker in the history; a replay that finds
 the marker misses it again, whatever lies there now. A replay that finds no marker, and no blob, stands before a history
 whose text is lost, and can't go on: the task fails, and says so, until the blob is put back.
-
-Leaves out the SDK's passes over the payloads of a workflow task where they would find nothing.
-
-The SDK makes three over what a task brings and three over what it answers, in Python, payload by payload: for a codec,
-for values that lie outside, and for references to those. Most tasks have none of these, which their size and their
-bytes say at once; the passes made an eighth of all calls of functions in a worker. Where there may be something for
-them, or the converter is another's, the SDK goes its own way.
 """
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import wraps
 from typing import Any, Protocol, Self, TypeVar, cast
 
 from google.protobuf.json_format import Parse
@@ -41,7 +33,6 @@ from temporalio import workflow
 from temporalio.api.common.v1 import Payload
 from temporalio.api.failure.v1 import Failure
 from temporalio.api.sdk.v1.external_storage_pb2 import ExternalStorageReference
-from temporalio.bridge import worker as bridge
 from temporalio.common import RawValue
 from temporalio.contrib.pydantic import PydanticPayloadConverter, pydantic_data_converter
 from temporalio.converter import (
@@ -59,7 +50,6 @@ from temporalio.converter import (
     WithSerializationContext,
     WorkflowSerializationContext,
 )
-from temporalio.converter._extstore import StorageOperationMetrics
 from temporalio.exceptions import ActivityError, ApplicationError
 
 from longhaul.activities.contract import BAD_START, REFUSED
@@ -494,52 +484,3 @@ def _check_still_had(payload: Payload) -> None:
         check_had(payload)
     except BlobGone as gone:
         raise BlobGone(f"{HISTORY_LOST}: {gone}") from gone
-
-
-Pass = Callable[..., Awaitable[StorageOperationMetrics]]
-
-
-class TaskMessage(Protocol):
-    """Of protobuf."""
-
-    def ByteSize(self) -> int: ...  # noqa: N802  protobuf's name
-    def SerializeToString(self) -> bytes: ...  # noqa: N802
-
-
-def leave_out_needless() -> None:
-    """For all workers of this process; once is enough."""
-    if not hasattr(bridge.decode_activation, "__wrapped__"):
-        bridge.decode_activation = _unless(brings_nothing, bridge.decode_activation)
-        bridge.encode_completion = _unless(leaves_nothing, bridge.encode_completion)
-
-
-def brings_nothing(activation: TaskMessage, converter: DataConverter) -> bool:
-    """Whether no payload in it came by reference, nor claims to."""
-    if not _is_plain(converter):
-        return False
-    text = activation.SerializeToString()
-    return KEY.encode() not in text and REFERENCE not in text
-
-
-def leaves_nothing(completion: TaskMessage, converter: DataConverter) -> bool:
-    """Whether no payload in it is to be stored outside: none is larger than all of it."""
-    storage = converter.external_storage
-    return _is_plain(converter) and (storage is None or completion.ByteSize() < storage.payload_size_threshold)
-
-
-def _is_plain(converter: DataConverter) -> bool:
-    """Ours, also where the SDK has put its own around it for a task, and without encryption."""
-    ours = getattr(converter, "_ca_context_free_dc", converter)
-    return isinstance(ours, SessionConverter) and converter.payload_codec is None
-
-
-def _unless(needless: Callable[[TaskMessage, DataConverter], bool], passes: Pass) -> Any:
-    @wraps(passes)
-    async def made(
-        message: TaskMessage, data_converter: DataConverter, *more: Any, **named: Any
-    ) -> StorageOperationMetrics:
-        if needless(message, data_converter):
-            return StorageOperationMetrics()
-        return await passes(message, data_converter, *more, **named)
-
-    return made

@@ -86,7 +86,7 @@ HEAVY = ("anthropic", "openai", "sqlalchemy", "starlette", "tree_sitter", "typer
     ("name", "not_loaded"),
     [
         ("AgentSpec", (*HEAVY, "temporalio", "redis", "httpx", "asyncio")),
-        ("Longhaul", HEAVY),
+        ("Longhaul", (*HEAVY, "redis", "opentelemetry", "temporalio.worker")),
         (
             "tool",
             (*HEAVY, "temporalio", "redis", "httpx", "longhaul.agent.entries", "longhaul.agent.values.spec.agent_spec"),

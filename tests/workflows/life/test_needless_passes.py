@@ -21,8 +21,8 @@ from longhaul.workflows.payload_converter import (
     MISSING,
     REFERENCE,
     converter_with,
-    leave_out_needless,
 )
+from longhaul.workflows.payload_passes import leave_out_needless
 
 OURS = WorkflowSerializationContext(namespace="shop", workflow_id="orders")
 PLAIN = Payload(metadata={"encoding": b"json/plain"}, data=b'"seven red tins"')
