@@ -14,12 +14,14 @@ import socket
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
 
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
+from temporalio.runtime import Runtime, TelemetryConfig
 from temporalio.service import RPCError
 
 from longhaul.agent.plain.errors import Unavailable
@@ -200,7 +202,7 @@ class DevServer:
             raise
 
     async def _replace_when_wedged(self) -> None:
-        client = await Client.connect(self.address, lazy=True)
+        client = await Client.connect(self.address, lazy=True, runtime=_silent())
         refusals = 0
         while True:
             await asyncio.sleep(WEDGED_LOOK_SECONDS)
@@ -286,7 +288,8 @@ class DevServer:
         """Whether the namespace is there with all its search attributes, which are registered last. Raises
         DevServerFailed for one that the database has with another type: the server logs it, and serves without it."""
         try:
-            compared = await compare(await Client.connect(self.address), self.settings.search_attributes)
+            client = await Client.connect(self.address, runtime=_silent())
+            compared = await compare(client, self.settings.search_attributes)
         except (RPCError, RuntimeError):  # RuntimeError is how the SDK reports a connection that was refused
             return False
         if compared.others:
@@ -332,6 +335,12 @@ def _arguments(server: DevServer) -> Iterator[str]:
         yield from ("--dynamic-config-value", f"{key}={json.dumps(value)}")
     for name, kind in server.settings.search_attributes.items():
         yield from ("--search-attribute", f"{name}={kind}")
+
+
+@cache
+def _silent() -> Runtime:
+    """Of itself the SDK writes to stdout what it warns of, as of each try while the server starts."""
+    return Runtime(telemetry=TelemetryConfig(logging=None))
 
 
 _HANDED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME", "XDG_RUNTIME_DIR", "GOGC")

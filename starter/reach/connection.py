@@ -23,7 +23,7 @@ from longhaul.agent.plain.ids import hub_workflow_id, opaque, opaque_workflow_id
 from longhaul.starter.reach.query_retries import AsksAgain
 from longhaul.starter.reach.storage_places import TheirBlobs, why_other_blobs
 from longhaul.starter.settings import Settings
-from longhaul.starter.telemetry.switches import client_interceptors, send_traces
+from longhaul.starter.telemetry.switches import client_interceptors, runtime_of_clients, send_traces
 from longhaul.stores.blobs.blob_directory import open_blobs
 from longhaul.stores.blobs.blobs import BadBlobsSetting, BlobStore
 from longhaul.stores.keys.keyring import Keyring
@@ -170,7 +170,7 @@ async def connect(
             **config,
             data_converter=converter,
             interceptors=interceptors,
-            runtime=runtime,
+            runtime=runtime or runtime_of_clients(),
             grpc_compression=GrpcCompression.GZIP if squeezed else GrpcCompression.NONE,
         )
     except ValueError as error:

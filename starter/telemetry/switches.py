@@ -5,6 +5,7 @@ import logging
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 from temporalio.client import Interceptor
@@ -106,6 +107,13 @@ def runtime_with(prometheus: str, environ: Mapping[str, str] = os.environ) -> Ru
             f"LONGHAUL_METRICS: nothing can be served at {prometheus!r} ({error}); set an address and a free port, as "
             "in 127.0.0.1:9464"
         ) from None
+
+
+@cache
+def runtime_of_clients() -> Runtime:
+    """The SDK's runtime for clients that bring none: its own default writes warnings to stdout, among the documents
+    that a program prints there. One for the process: each has threads of its own."""
+    return Runtime(telemetry=TelemetryConfig(logging=_sdks_log(structured=False)))
 
 
 def _sdks_log(*, structured: bool) -> LoggingConfig:

@@ -1,5 +1,6 @@
 """Structured logs of a worker process: every line is JSON with the names of what it is about, and repeats nobody."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -108,6 +109,42 @@ async def test_what_the_sdk_warns_of_stands_in_the_log_and_waits_for_no_reader_o
     if form == "json":
         assert {json.loads(line)["logger"] for line in warned} == {"temporalio.core"}
     assert [line for line in warned if ("workflow_history_size" in line) is (form == "json")] == []
+
+
+CONNECTED = """
+import asyncio, json, sys
+from longhaul import AgentSpec, Longhaul
+from longhaul.activities.models.providers import Providers
+from longhaul.worker import build
+
+
+async def main():
+    async with Longhaul.connect() as app, build(app.client, app.settings, Providers()):
+        message = await app.session("cove", agent=AgentSpec(model=sys.argv[1])).reply("greet the walrus")
+        print(json.dumps({"said": message.get_text_content()}))
+
+
+asyncio.run(main())
+"""
+
+
+async def test_what_the_sdk_warns_a_program_of_that_connects_is_not_among_what_it_prints(
+    temporal_server: DevServer, tmp_path: Path
+) -> None:
+    given = WorkerSettings(
+        address=temporal_server.address, task_queue=f"connected-{tmp_path.name}", directory=tmp_path / "data", tools="",
+        further={"TEMPORAL_WORKFLOW_TASK_DURATION_WARN_SECONDS": "0"},
+    )  # fmt: skip
+    cli = Cli(environment(given), tmp_path)
+    program = [sys.executable, "-c", CONNECTED, cli.script({"text": "I will sing"})]
+
+    done = await asyncio.to_thread(
+        subprocess.run, program, cwd=tmp_path, env=cli.environment, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"said": "I will sing"}
+    assert "Workflow task duration exceeded 0 seconds" in done.stderr
 
 
 def test_a_worker_with_nothing_switched_on_loads_starts_and_wraps_nothing(tmp_path: Path) -> None:
