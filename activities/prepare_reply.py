@@ -122,6 +122,7 @@ class Preparation:
             context_length=window,
             liveness=self._liveness,
             tariffs=self._tariffs(ask.spec),
+            left_out=told.left_out,
         )
 
     def _no_tool(self, ask: PrepareReply, of_user: FoundRules, served: tuple[str, ...]) -> tuple[str, ...]:
@@ -201,7 +202,8 @@ class Preparation:
         told = self._prompting.prompt_for(ask, root, window)
         prompt = self._secrets.masker.masked(told.system_prompt)
         fixed = self._counter.count_fixed(prompt, tools, ask.spec.model)
-        return Prompted(prompt, self._secrets.out_of_messages(told.hints)), fixed
+        left_out = tuple(map(self._secrets.masker.masked, told.left_out))
+        return Prompted(prompt, self._secrets.out_of_messages(told.hints), left_out), fixed
 
     async def _bind(self, ask: PrepareReply) -> tuple[str, str]:
         if ask.place is not None:

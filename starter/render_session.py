@@ -167,8 +167,9 @@ def keeping(status: Status) -> Iterator[Text]:
         yield Text(f"context {status.context_tokens:,} of {status.context_length:,} tokens ({share} %){times}")
     if status.compression_error:
         yield Text(f"the last compression failed: {one_line(status.compression_error)}", "yellow")
-    for model, sentences in status.adjusted.items():
-        yield Text(f"{one_line(visible(model))}: {one_line(visible(' '.join(sentences)))}", "yellow")
+    adjusted = (f"{model}: {' '.join(sentences)}" for model, sentences in status.adjusted.items())
+    for sentence in (*adjusted, *(f"instructions: {each}" for each in status.left_out)):
+        yield Text(one_line(visible(sentence)), "yellow")
     if status.tasks_total:
         current = f": {one_line(status.current_task)}" if status.current_task else ""
         yield Text(f"tasks {status.tasks_done}/{status.tasks_total}{current}")

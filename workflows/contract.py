@@ -342,6 +342,9 @@ class Status(OpenValue):
     plans_over: tuple[PlanStanding, ...] = sparse(())
     """The newest, the newest last."""
     workspace_root: str = ""
+    left_out: tuple[str, ...] = sparse(())
+    """A sentence for each skill, and file of instructions, of the workspace that its newest reply does without, or that
+    is read otherwise than it is written."""
     cwd: str = ""
     behaviour: int = 1
     """Version of the rules that its current reply goes by."""

@@ -173,6 +173,7 @@ def status(record: Record) -> Status:
         mode=state.mode.value,
         **tasks_told(record),
         workspace_root=record.provided.workspace_root,
+        left_out=record.provided.left_out,
         cwd=state.tool_context.cwd,
         behaviour=state.behaviour,
         seq=record.keeping.changed,

@@ -11,7 +11,7 @@ from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.contract import PrepareReply
-from longhaul.activities.tools.skills import SkillLoaders, find_project_files, find_skills, skill_folders
+from longhaul.activities.tools.skills import SkillLoaders, find_project_files, find_skills, noted, skill_folders
 from longhaul.agent.plain.text import nearest
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.conversation.prompt import (
@@ -34,6 +34,8 @@ from longhaul.agent.values.spec.knowledge import (
 
 MOST_HINTS = 5
 """Of skills that one request triggers: each may be 20 kB, and crosses the history twice."""
+MOST_LEFT_OUT, LEFT_OUT_CHARS = 10, 400
+"""Sentences about what is left out, and characters of each."""
 TEMPLATE_CAP_BYTES = 100_000
 
 
@@ -41,6 +43,8 @@ TEMPLATE_CAP_BYTES = 100_000
 class Prompted:
     system_prompt: str
     hints: tuple[Msg, ...]
+    left_out: tuple[str, ...] = ()
+    """A sentence for each skill, and file of instructions, that is not used or is read otherwise than it is written."""
 
 
 class Prompting:
@@ -52,7 +56,9 @@ class Prompting:
         """Blocking. Raises NotHere for a folder or a template that this worker does not have."""
         context = ask.spec.agent_context or AgentContext()
         triggered_by_agent = [known.name for known in context.knowledge]
-        found = find_skills(skill_folders(ask.spec.skills, root), root, with_text=triggered_by_agent)
+        left_out = list[str]()
+        note = noted(left_out)
+        found = find_skills(skill_folders(ask.spec.skills, root, note), root, triggered_by_agent, note)
         brought, failed = self._loaders.skills(ask.spec.skills, triggered_by_agent)
         names = {skill.name for skill in found}
         found += [skill for skill in brought if skill.name not in names]
@@ -62,12 +68,13 @@ class Prompting:
             "prefix": context.system_prefix,
             "system_prompt": with_secrets_named(ask.spec.system_prompt, ask.spec.secrets),
             "skills": skill_instructions(
-                skills, find_project_files(root) if context.repo_skills else (), by_tool=by_tool
+                skills, find_project_files(root, note) if context.repo_skills else (), by_tool=by_tool
             ),
             "suffix": context.system_suffix,
         }
         hints = (*(hint_message(why, "skills") for why in failed), *_hints(ask, skills, window))
-        return Prompted(assemble(parts, self._template(context.prompt_template)), hints)
+        prompt = assemble(parts, self._template(context.prompt_template))
+        return Prompted(prompt, hints, _first(left_out))
 
     def _template(self, template: str | None) -> str | None:
         if template is None or not is_template_name(template):
@@ -89,6 +96,13 @@ class Prompting:
             message = f"{error} (in the worker's template {template!r})"
             raise ApplicationError(message, type="setup", non_retryable=True) from None
         return text
+
+
+def _first(sentences: list[str]) -> tuple[str, ...]:
+    """They cross the history with each reply."""
+    more = len(sentences) - MOST_LEFT_OUT
+    first = (one[:LEFT_OUT_CHARS] for one in sentences[:MOST_LEFT_OUT])
+    return (*first, *([f"{more} more; the worker's log has all of them"] if more > 0 else []))
 
 
 def _hints(ask: PrepareReply, skills: list[Skill], window: int) -> list[Msg]:

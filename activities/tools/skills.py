@@ -3,8 +3,8 @@
 Skills and project instructions as files: found below their folders, and read within limits. A link is followed where it
 stays in the workspace.
 
-What lies in a workspace is hostile. A file that can't be used is left out, with a line in the log, and never an error:
-otherwise whoever writes to the workspace could stop its sessions.
+What lies in a workspace is hostile. A file that can't be used is left out, and never an error: otherwise whoever writes
+to the workspace could stop its sessions. Each sentence about one goes to the log, and to whoever asks for it.
 
 Skills that code brings: of a database, a service, a package. Agents name a loader as `loader:NAME` among their
 skills; workers find it in the modules of LONGHAUL_TOOLS.
@@ -14,7 +14,7 @@ import json
 import logging
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -53,14 +53,36 @@ _FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(?P<front>.{0,10000}?)^---[ \t]*(?:
 _FIELD = re.compile(r"(?P<name>[A-Za-z][\w-]*):[ \t]+(?P<value>[^\s|>].*)\Z")
 
 
-def skill_folders(names: Sequence[str], root: Path) -> list[Path]:
+Note = Callable[[str], None]
+"""Hears a sentence about each thing that is not used, or is read otherwise than it is written."""
+
+
+def _log(sentence: str) -> None:
+    log.warning("%s", sentence)
+
+
+def noted(to: list[str]) -> Note:
+    """Both kept and logged."""
+
+    def note(sentence: str) -> None:
+        _log(sentence)
+        to.append(sentence)
+
+    return note
+
+
+def _about(path: Path | None, note: Note) -> Note:
+    return lambda sentence: note(f"{path}: {sentence}")
+
+
+def skill_folders(names: Sequence[str], root: Path, note: Note = _log) -> list[Path]:
     """The folders that an agent names, resolved; relative ones are in its workspace at `root`. Raises NotHere for an
     absolute one that this worker does not have."""
     folders = (name for name in names if not name.startswith(LOADER))
-    return [folder for name in folders if (folder := _folder(name, root)) is not None]
+    return [folder for name in folders if (folder := _folder(name, root, note)) is not None]
 
 
-def _folder(name: str, root: Path) -> Path | None:
+def _folder(name: str, root: Path, note: Note) -> Path | None:
     """Where a folder of skills is. One in the workspace may be missing, or lead elsewhere: it then counts as empty, for
     whoever can write there must not be able to stop the session."""
     try:
@@ -69,40 +91,42 @@ def _folder(name: str, root: Path) -> Path | None:
     except (OSError, ValueError):  # ValueError: a name that no path can have
         folder, there = root, False
     if not Path(name).is_absolute():
+        if there and not folder.is_relative_to(root):
+            note(f"the folder of skills {name} is not used: it leads out of the workspace")
         return folder if there and folder.is_relative_to(root) else None
     if not there:
         raise not_here(f"there is no folder {name!r} with skills on this worker{nearest_folder(Path(name))}")
     return folder
 
 
-def find_skills(folders: Sequence[Path], root: Path, with_text: Collection[str] = ()) -> list[Skill]:
+def find_skills(folders: Sequence[Path], root: Path, with_text: Collection[str] = (), note: Note = _log) -> list[Skill]:
     """Those of all folders, in their order, sub-folders by name. Of two with one name the first counts. Blocking. A
     sub-folder may be a link that stays in the workspace at `root` (resolved), or in the folder of skills.
 
     A skill without triggers of its own has its body only when it is named in `with_text`.
     """
     found: dict[str, Skill] = {}
-    for path in (path for folder in folders for path in _skill_files(folder, root)):
-        skill = _read_skill(path, with_text)
+    for path in (path for folder in folders for path in _skill_files(folder, root, note)):
+        skill = _read_skill(path, with_text, note)
         if skill is None:
             continue
         if skill.name in found:
-            log.warning("the skill %r in %s is left out: another one has this name", skill.name, path)
+            note(f"the skill {skill.name!r} in {path} is left out: {found[skill.name].path} has this name")
         elif len(found) == MOST_SKILLS:
-            log.warning("only the first %s skills are used", MOST_SKILLS)
+            note(f"only the first {MOST_SKILLS} skills are used")
             break
         else:
             found[skill.name] = skill
     return list(found.values())
 
 
-def find_project_files(root: Path) -> list[ProjectFile]:
+def find_project_files(root: Path, note: Note = _log) -> list[ProjectFile]:
     """The project's own instructions in the workspace at `root` (resolved). Blocking."""
     found: list[ProjectFile] = []
     for name in PROJECT_FILES:
-        path = _followed(root / name, (root,))
-        text = None if path is None else _read(path)
-        if text is not None and (said := _split(text)[1].strip()):
+        path = _followed(root / name, (root,), note)
+        text = None if path is None else _read(path, note)
+        if text is not None and (said := _split(text, _about(path, note))[1].strip()):
             found.append(ProjectFile(name, said))
     return found
 
@@ -115,7 +139,7 @@ def skill_text(path: Path) -> str:
             text = file.read(TEXT_CAP_BYTES).decode("utf-8", "replace")
     except FileNotFoundError as error:
         raise ToolError(f"there is no file {path}") from error
-    return _split(text)[1].strip() if path.name == SKILL_FILE else text
+    return _split(text, lambda _: None)[1].strip() if path.name == SKILL_FILE else text
 
 
 def files_of(folder: Path) -> list[str]:
@@ -132,7 +156,7 @@ def files_of(folder: Path) -> list[str]:
     return found[:MOST_FILES]
 
 
-def _followed(path: Path, rooms: Sequence[Path]) -> Path | None:
+def _followed(path: Path, rooms: Sequence[Path], note: Note) -> Path | None:
     """Where `path` leads, None where that is in none of these folders (resolved), or is what should not be shown."""
     try:
         target = path.resolve()
@@ -140,15 +164,15 @@ def _followed(path: Path, rooms: Sequence[Path]) -> Path | None:
         target = Path("/")
     room = next((room for room in rooms if target.is_relative_to(room)), None)
     if room is None:
-        log.warning("%s is not used: it leads out of the workspace", path)
+        note(f"{path} is not used: it leads out of the workspace")
         return None
     if target != path and (danger := danger_of_name(target, "read", room)):
-        log.warning("%s is not used: it leads to %s (%s)", path, target, danger)
+        note(f"{path} is not used: it leads to {target} ({danger})")
         return None
     return target
 
 
-def _skill_files(folder: Path, root: Path) -> Iterator[Path]:
+def _skill_files(folder: Path, root: Path, note: Note) -> Iterator[Path]:
     if (folder / SKILL_FILE).is_file():
         yield folder / SKILL_FILE
         return
@@ -157,32 +181,34 @@ def _skill_files(folder: Path, root: Path) -> Iterator[Path]:
             near = islice(entries, MOST_FOLDERS)
             names = sorted(entry.name for entry in near if entry.is_symlink() or entry.is_dir(follow_symlinks=False))
     except OSError as error:
-        log.warning("the skills in %s can't be listed: %s", folder, error.strerror)
+        note(f"the skills in {folder} can't be listed: {error.strerror}")
         return
-    below = (_followed(folder / name, (folder, root)) for name in names)
+    below = (_followed(folder / name, (folder, root), note) for name in names)
     yield from (path for one in below if one is not None and (path := one / SKILL_FILE).is_file())
 
 
-def _read_skill(path: Path, with_text: Collection[str]) -> Skill | None:
-    text = _read(path)
+def _read_skill(path: Path, with_text: Collection[str], note: Note) -> Skill | None:
+    text = _read(path, note)
     if text is None:
         return None
-    front, body = _split(text)
+    front, body = _split(text, _about(path, note))
     name, description = _line(front.get("name"), NAME_CAP_CHARS), _line(front.get("description"), DESCRIPTION_CAP_CHARS)
     value = front.get("triggers")
     listed = cast(list[object], value) if isinstance(value, list) else [value]
     words = (_line(word, TRIGGER_CAP_CHARS) for word in listed[:TRIGGERS_CAP])
     triggers = tuple(word for word in words if word.strip("* "))
     if not str(path).isprintable():
-        log.warning("%a is not used: its path would not stay on its line in the prompt", str(path))
+        note(f"{str(path)!a} is not used: its path would not stay on its line in the prompt")
         return None
     if not name or not (description or triggers):
-        log.warning("%s is no skill: its front matter needs a name, and a description or triggers", path)
+        note(f"{path} is no skill: its front matter needs a name, and a description or triggers")
         return None
+    if len(" ".join(front["name"].split())) > NAME_CAP_CHARS:
+        note(f"{path}: its name is cut to {NAME_CAP_CHARS} characters, {name!r}")
     return Skill(name, description, str(path), triggers, body.strip() if triggers or name in with_text else "")
 
 
-def _read(path: Path) -> str | None:
+def _read(path: Path, note: Note) -> str | None:
     """The text, cut with a mark when it is long; None when there is none that could be read."""
     try:
         with opened(path) as descriptor, os.fdopen(os.dup(descriptor), "rb") as file:
@@ -190,13 +216,13 @@ def _read(path: Path) -> str | None:
     except FileNotFoundError:
         return None
     except (ToolError, OSError) as error:
-        log.warning("%s is not used: %s", path, error)
+        note(f"{path} is not used: {error}")
         return None
     text = data[:SKILL_CAP_BYTES].decode("utf-8", "replace")
     return text if len(data) <= SKILL_CAP_BYTES else f"{text}\n(It is longer; the rest is in {path}.)"
 
 
-def _split(text: str) -> tuple[dict[str, Any], str]:
+def _split(text: str, note: Note) -> tuple[dict[str, Any], str]:
     """Front matter and the rest. Front matter that is no YAML mapping counts as empty."""
     found = _FRONT.match(text)
     if found is None:
@@ -205,6 +231,8 @@ def _split(text: str) -> tuple[dict[str, Any], str]:
     if not isinstance(front, dict):
         # Prose with a colon in it, or brackets with more behind them, as people write them without quotes.
         front = _yaml("\n".join(map(_quoted_where_needed, found["front"].splitlines())))
+        how = "is read with quotes around its texts" if isinstance(front, dict) else "counts as empty"
+        note(f"its front matter is no YAML mapping, and {how}; texts with a colon or brackets need quotes")
     return cast(dict[str, Any], front) if isinstance(front, dict) else {}, text[found.end() :]
 
 

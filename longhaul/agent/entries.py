@@ -595,6 +595,8 @@ class Prepared(Entry):
     """How soon its workers want the death of one of them noticed, in seconds."""
     tariffs: dict[str, Tariff] = sparse({})
     """Of the agent's models, by its names of them, where it has a budget."""
+    left_out: tuple[str, ...] = sparse(())
+    """A sentence for each skill, and file of instructions, that is not used or is read otherwise than it is written."""
 
 
 class Restored(Entry):

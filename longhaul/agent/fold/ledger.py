@@ -190,6 +190,8 @@ class Provided:
     indexed: int = 1
     liveness: float = FAST_SECONDS
     """Both as in `entries.Prepared`."""
+    left_out: Annotated[tuple[str, ...], Field(exclude_if=lambda sentences: not sentences)] = ()
+    """As in `entries.Prepared`."""
     outdated: Annotated[tuple[str, ...], Field(exclude_if=lambda servers: not servers)] = ()
     """MCP servers that have said since that they offer other tools."""
 

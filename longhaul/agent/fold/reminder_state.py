@@ -245,6 +245,7 @@ def apply(ledger: Ledger, entry: e.Prepared) -> None:
     ledger.provided.liveness = entry.liveness
     ledger.provided.workspace_root, ledger.provided.workspace_nonce = entry.workspace_root, entry.workspace_nonce
     ledger.state.tool_context.cwd = ledger.state.tool_context.cwd or entry.workspace_root
+    ledger.provided.left_out = entry.left_out
     ledger.provided.wrapped, ledger.provided.hooked_interrupts = entry.wrapped, entry.hooked_interrupts
     _take_hints(ledger, entry)
     ledger.context.reminders = standing_hints(ledger)

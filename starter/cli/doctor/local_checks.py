@@ -10,8 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from temporalio.exceptions import ApplicationError
+
 from longhaul.activities.process.program_run import find_ripgrep
 from longhaul.activities.process.sandbox import bwrap_problem
+from longhaul.activities.tools.skills import find_project_files, find_skills, skill_folders
+from longhaul.agent.values.spec.agent_spec import AgentSpec
+from longhaul.starter.client.agent_files import BadAgent, agent_names, named_agent
+from longhaul.starter.folder_trust import Untrusted
 from longhaul.starter.hosting.secret_values import BadSecrets, read_secrets
 from longhaul.starter.provision.temporal_cli import cache_directory
 from longhaul.starter.settings import Settings
@@ -128,6 +134,37 @@ def redis(url: str) -> Check:
             "redis", ok=False, detail=f"{type(error).__name__}", mend="start Redis, or mend LONGHAUL_REDIS_URL"
         )
     return Check("redis", ok=True, detail="answers")
+
+
+def agents_instructions() -> Iterator[Check]:
+    """For each agent of the current folder that reads skills, or a workspace's own instructions: what workers would
+    leave out, or read otherwise than it is written. None for a folder that nobody trusts."""
+    for name in sorted(agent_names()):
+        title = f"instructions of {name}"
+        try:
+            spec = named_agent(name)
+            root = Path(spec.workspace.root if spec.workspace is not None and spec.workspace.root else Path.cwd())
+            yield from _instructions(title, spec, root.resolve())
+        except Untrusted:
+            return
+        except BadAgent as error:
+            yield Check(title, ok=False, detail="its file can't be used", mend=str(error))
+
+
+def _instructions(title: str, spec: AgentSpec, root: Path) -> Iterator[Check]:
+    own = spec.agent_context is not None and spec.agent_context.repo_skills
+    if not spec.skills and not own:
+        return
+    left_out = list[str]()
+    try:
+        skills = find_skills(skill_folders(spec.skills, root, left_out.append), root, note=left_out.append)
+    except ApplicationError as error:
+        yield Check(title, ok=False, detail=error.message, mend="make the folder, or take it out of `skills`")
+        return
+    files = find_project_files(root, left_out.append) if own else []
+    read = ", ".join((f"{len(skills)} skill{'' if len(skills) == 1 else 's'}", *(file.path for file in files)))
+    detail = "; ".join((f"{read} in {root}", *left_out))
+    yield Check(title, ok=not left_out, detail=detail, mend="change these files, or take them away")
 
 
 def ripgrep() -> Check:

@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.tools.skills import DESCRIPTION_CAP_CHARS, SKILL_CAP_BYTES, find_project_files, find_skills
+from longhaul.activities.tools.skills import (
+    DESCRIPTION_CAP_CHARS,
+    SKILL_CAP_BYTES,
+    find_project_files,
+    find_skills,
+    skill_folders,
+)
 from longhaul.agent.values.spec.knowledge import ProjectFile, Skill
 
 BODY = "Three parts of sand.\n"
@@ -124,6 +130,38 @@ def test_links_that_lead_out_of_the_workspace_are_not_followed(tmp_path: Path) -
     (tmp_path / "here" / "folder").symlink_to(secret.parent)
 
     assert find_skills([tmp_path / "here"], tmp_path / "here") == []
+
+
+def test_whoever_asks_hears_what_is_left_out_or_read_otherwise(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    secret = skill(tmp_path / "elsewhere", "name: secret\ndescription: x")
+    (root / "skills").mkdir(parents=True)
+    (root / "skills" / "out").symlink_to(secret.parent)
+    (root / "outside").symlink_to(tmp_path / "elsewhere")
+    (root / "AGENTS.md").symlink_to(secret)
+    colon = skill(root / "skills" / "a", "name: tide: high\ndescription: x")
+    broken = skill(root / "skills" / "b", "name: [tide\n- description")
+    nameless = skill(root / "skills" / "c", "description: x")
+    long = skill(root / "skills" / "d", f"name: {'x' * 70}\ndescription: x")
+    heard = list[str]()
+
+    folders = skill_folders(["skills", "outside", "nowhere"], root, heard.append)
+    found = find_skills(folders, root, note=heard.append)
+    files = find_project_files(root, heard.append)
+
+    assert ([one.name for one in found], files) == (["tide: high", "x" * 64], [])
+    quotes = "texts with a colon or brackets need quotes"
+    needs = "is no skill: its front matter needs a name, and a description or triggers"
+    assert heard == [
+        "the folder of skills outside is not used: it leads out of the workspace",
+        f"{colon}: its front matter is no YAML mapping, and is read with quotes around its texts; {quotes}",
+        f"{broken}: its front matter is no YAML mapping, and counts as empty; {quotes}",
+        f"{broken} {needs}",
+        f"{nameless} {needs}",
+        f"{long}: its name is cut to 64 characters, {'x' * 64!r}",
+        f"{root}/skills/out is not used: it leads out of the workspace",
+        f"{root}/AGENTS.md is not used: it leads out of the workspace",
+    ]
 
 
 def test_a_pipe_holds_nobody_up(tmp_path: Path) -> None:

@@ -181,6 +181,30 @@ def test_so_does_a_worker_without_the_command(cloned: Cli) -> None:
     assert "`longhaul trust " in untrusted.stderr
 
 
+def test_instructions_that_are_left_out_are_told_by_show_and_by_the_doctor(cloned: Cli) -> None:
+    (cloned.folder / "agents" / "longhaul.toml").write_text(
+        f'model = "{cloned.script({"text": "Done."})}"\nskills = ["skills"]\n[agent_context]\nrepo_skills = true\n'
+    )
+    (cloned.folder / "skills" / "tide").mkdir(parents=True)
+    (cloned.folder / "skills" / "tide" / "SKILL.md").write_text("---\ndescription: x\n---\n")
+    (cloned.folder / "AGENTS.md").symlink_to("/etc/hostname")
+    assert cloned("trust").code == 0
+
+    ran = cloned("run", "hi", "--session", "tides", "--workspace", str(cloned.folder))
+    shown = cloned("show", "tides")
+    document = cloned("show", "tides", "--json").document
+    checks = {each["name"]: each for each in cloned("doctor", "--json").document["checks"]}
+
+    skill = f"{cloned.folder}/skills/tide/SKILL.md is no skill: its front matter needs a name"
+    link = f"{cloned.folder}/AGENTS.md is not used: it leads out of the workspace"
+    assert ran.code == 0, ran.err
+    assert [f"instructions: {one}" in " ".join(shown.out.split()) for one in (skill, link)] == [True, True]
+    assert [sentence.startswith((skill, link)) for sentence in document["status"]["left_out"]] == [True, True]
+    found = checks["instructions of longhaul"]
+    assert (found["ok"], found["essential"]) == (False, False)
+    assert [one in found["detail"] for one in ("0 skills in ", skill, link)] == [True, True, True]
+
+
 def test_the_doctor_goes_on_and_names_the_command(cloned: Cli) -> None:
     def folder() -> Any:
         (check,) = [check for check in cloned("doctor", "--json").document["checks"] if check["name"] == "folder"]
