@@ -387,6 +387,15 @@ class Status(OpenValue):
     """In the background, the oldest first: those that run, and the newest that have ended."""
 
 
+class PendingHere(OpenValue):
+    """What waits in one session, and which sub-agents may have more."""
+
+    status: str
+    """As `Status.status`."""
+    calls: tuple[PendingCall, ...]
+    children: tuple[Child, ...] = ()
+
+
 class ReplyResult(OpenValue):
     """How one reply stands."""
 

@@ -70,6 +70,7 @@ with workflow.unsafe.imports_passed_through():
         EventPage,
         MessagePage,
         PendingCall,
+        PendingHere,
         ReplyResult,
         Status,
     )
@@ -205,6 +206,11 @@ class AgentSession:
     @workflow.query
     def pending(self) -> list[PendingCall]:
         return views.pending(self._record)
+
+    @workflow.query
+    def pending_here(self) -> PendingHere:
+        """The same, with all that tells where else to ask."""
+        return views.pending_here(self._record)
 
     @workflow.query
     def would_pass(self, call_id: str = "") -> list[WouldPass]:

@@ -33,6 +33,7 @@ from longhaul.workflows.contract import (
     EventPage,
     MessagePage,
     PendingCall,
+    PendingHere,
     ReplyResult,
     Status,
     WaitingRequest,
@@ -98,6 +99,11 @@ SHOWN_ADJUSTMENTS = 20
 
 def waiting(record: Record) -> list[OpenCall]:
     return record.reply.waiting() if record.reply else []
+
+
+def pending_here(record: Record) -> PendingHere:
+    calls, children = tuple(pending(record)), tuple(record.children.values())
+    return PendingHere(status=status_word(record), calls=calls, children=children)
 
 
 def pending(record: Record, most: int | None = None) -> list[PendingCall]:

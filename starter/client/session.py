@@ -49,7 +49,15 @@ from longhaul.starter.links import links
 from longhaul.starter.reach.connection import Naming
 from longhaul.starter.reach.query_retries import ask_seconds, insist
 from longhaul.starter.settings import Settings
-from longhaul.workflows.contract import EventPage, PendingCall, ReplyResult, SpecTexts, Status, SubAgentPlace
+from longhaul.workflows.contract import (
+    EventPage,
+    PendingCall,
+    PendingHere,
+    ReplyResult,
+    SpecTexts,
+    Status,
+    SubAgentPlace,
+)
 
 Inputs = str | Msg | Sequence[Msg] | UserConfirmResultEvent | ExternalExecutionResultEvent | None
 
@@ -141,7 +149,8 @@ class Session(Steering):
         structured_model: Asked = None,
     ) -> AsyncGenerator[AgentEvent]:
         """The same, event by event as it happens; ends after REPLY_END, or when the reply waits for somebody: then with
-        the question, told again without a `seq` where it was asked before.
+        the question, told again without a `seq` where it was asked before. Where sub-agents wait, and nothing moves
+        without an answer to them, the last event is CUSTOM `waits_below`, and `pending` lists the calls.
 
         Joined, the deltas of a block are its text, exactly once: what was told live (events without a `seq`) is left
         out of the recorded delta, and what was not told is in it. CUSTOM events say where what was told does not count,
@@ -157,8 +166,8 @@ class Session(Steering):
         elif request_id is not None and not await self._begins_after(seen, reply_id):
             seen = 0
             questions.resume()
-        following = self.following(seen + 1, live=live)
-        async with aclosing(events_of(reply_id, following, questions, once=live)) as events:
+        until = Until(self.following(seen + 1, live=live), questions, self.tree.standing_still)
+        async with aclosing(events_of(reply_id, until, once=live)) as events:
             async for event in events:
                 yield event
         if self.hooks.stand_at("reply") and (message := (await self.result(reply_id)).message) is not None:
@@ -352,6 +361,10 @@ class Session(Steering):
         """The same without sub-agents."""
         return await self._asking.query("pending", list[PendingCall])
 
+    async def pending_here(self) -> PendingHere:
+        """The same with how it stands and its sub-agents, in one question."""
+        return await self._asking.query("pending_here", PendingHere)
+
     async def tasks(self) -> tuple[Task, ...]:
         """The list that the model keeps."""
         told = await self._asking.query("state", dict[str, Any])
@@ -443,10 +456,11 @@ class Session(Steering):
 
     def until(self, reply_id: str, start: int = 1, *, live: bool = True) -> Until:
         """The same until that reply has ended or waits for somebody, whenever it was asked for: then its questions are
-        told last, without a `seq` where they were told before `start`."""
+        told last, without a `seq` where they were told before `start`; or, as the end of `reply_stream`, what its
+        sub-agents wait for."""
         questions = Questions(reply_id, self._reading.standing, self.own_pending)
         questions.resume()
-        return Until(self.following(start, live=live), questions)
+        return Until(self.following(start, live=live), questions, self.tree.standing_still)
 
     def _moves(self, *, for_rest: bool = False) -> Moves:
         seconds = ask_seconds(self._settings, self._asking.client)

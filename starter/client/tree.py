@@ -152,16 +152,16 @@ class SessionTree:
         """`moving`: sub-agents are added that go on without an answer."""
         try:
             async with self._room:
-                calls, status = await session.own_pending(), await session.status()
+                here = await session.pending_here()
         except NoSession:
             if not above:
                 raise
             return []
-        found = [WaitingBelow(session, call, above) for call in calls]
-        begun = [child for child in status.children if child.workflow_id]
+        found = [WaitingBelow(session, call, above) for call in here.calls]
+        begun = [child for child in here.children if child.workflow_id]
         leads = any(not child.outcome for child in begun)
-        asks = status.status != WORKING and any(map(_is_asked, calls))
-        if above and not leads and not asks and status.status != IDLE:
+        asks = here.status != WORKING and any(map(_is_asked, here.calls))
+        if above and not leads and not asks and here.status != IDLE:
             moving.append(session)
         deeper = await asyncio.gather(*(self._of_child(session, child, above, moving) for child in begun))
         return [*found, *(each for part in deeper for each in part)]

@@ -19,7 +19,7 @@ from longhaul.agent.letters.bodies import Binding, Interrupt
 from longhaul.agent.plain.ids import MAX_ID_CHARS
 from longhaul.agent.values.conversation.messages import ErrorInfo
 from longhaul.agent.views.event_types import AgentEvent
-from longhaul.starter.client.reading.event_reader import Following
+from longhaul.starter.client.reading.event_reader import AsksBelow, Following, LooksBelow
 from longhaul.starter.serve import acts, reads
 from longhaul.starter.serve.problems import Problem
 from longhaul.starter.serve.request_bodies import (
@@ -133,8 +133,9 @@ SHOWN_CHARS = 2_000
 class Telling:
     """Takes events of one reader, and has their text."""
 
-    def __init__(self, following: Following, since: int) -> None:
+    def __init__(self, following: Following, since: int, asks_below: AsksBelow) -> None:
         self._following = following
+        self._asks_below = asks_below
         self._parts: list[str] = []
         self._size = 0
         self._has_ended = False
@@ -155,8 +156,15 @@ class Telling:
 
     async def rest(self) -> None:
         """Take what comes, until the reply has ended or waits for somebody."""
+        below = LooksBelow(self._asks_below)
         while not (self.more or self._has_ended or self._waiting):
-            self._take(await self._following.next())
+            if events := await self._following.next():
+                below.stirred()
+                self._take(events)
+            elif asked := await below.look():
+                calls = ", ".join(f"{call.call_id} {call.path}" for call in asked)
+                self._parts.append(harmless(f"\n[sub-agents wait for an answer: {calls}]\n"))
+                return
 
     def _take(self, events: list[AgentEvent]) -> None:
         for event in events:
@@ -289,7 +297,7 @@ async def read(asking: ToolRequest) -> SessionText:
     given: ReadOn = asking.given
     call = asking.call(Whose(**asking.whose))
     async with aclosing(session_of(call).following(given.since + 1, live=False, shown=False)) as following:
-        telling = Telling(following, given.since)
+        telling = Telling(following, given.since, session_of(call).tree.standing_still)
         await telling.recorded()
         if given.wait:
             await acts.within(given.wait, call, telling.rest())

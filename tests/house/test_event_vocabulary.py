@@ -39,7 +39,7 @@ from longhaul.agent.values.tool_groups import ToolGroup
 from longhaul.agent.views.event_types import AgentEvent, EventType
 from longhaul.agent.views.events import EventFold
 from longhaul.starter.client.feed import CLOSED
-from longhaul.starter.client.reading.event_reader import UNAVAILABLE
+from longhaul.starter.client.reading.event_reader import UNAVAILABLE, WAITS_BELOW
 from longhaul.starter.client.reading.live_stream import WITHDRAWN, LiveEvents
 from longhaul.stores.streams.streams import Item
 from longhaul.workflows.contract import EventPage
@@ -53,7 +53,7 @@ INSIDE = tuple(
     ToolDescriptor(name=name, inside=True, read_only=True, effect=Effect.READ)
     for name in ("todo_write", "reset_equipped_tools", "wait_for", "create_plan")
 )
-BY_OTHERS = {UNAVAILABLE, CLOSED, WITHDRAWN}
+BY_OTHERS = {UNAVAILABLE, CLOSED, WITHDRAWN, WAITS_BELOW}
 """Told by a client that can't read a stream, by a feed of which a session is gone, and by a stream of one reply:
 tests/e2e/crash/test_stream.py, tests/starter/client/test_feed.py and test_told_once.py show them."""
 

@@ -169,6 +169,53 @@ class Following:
         return [AgentEvent(type="CUSTOM", name=UNAVAILABLE, reply_id=self._live.reply_id, value=self._stream.trouble)]
 
 
+SHORTEST_BELOW_SECONDS = 0.5
+LONGEST_BELOW_SECONDS = 30.0
+"""Between looks at sub-agents; a fifth of the time that the lead has waited for them."""
+
+AsksBelow = Callable[[], Awaitable[Sequence[PendingCall]]]
+"""What sub-agents wait for, where nothing moves without an answer; else nothing."""
+
+
+class LooksBelow:
+    """When sub-agents are to be looked at, by one for whom nothing comes meanwhile."""
+
+    def __init__(self, asks: AsksBelow) -> None:
+        self._asks = asks
+        self._began = self._looked = asyncio.get_running_loop().time()
+
+    def stirred(self) -> None:
+        """Something has come."""
+        self._began = self._looked = asyncio.get_running_loop().time()
+
+    @property
+    def apart(self) -> float:
+        """Seconds between two looks."""
+        return min(max((self._looked - self._began) / 5, SHORTEST_BELOW_SECONDS), LONGEST_BELOW_SECONDS)
+
+    async def look(self) -> Sequence[PendingCall]:
+        """Nothing before it is time."""
+        now = asyncio.get_running_loop().time()
+        if now - self._looked < self.apart:
+            return ()
+        self._looked = now
+        return await self._asks()
+
+
+WAITS_BELOW = "waits_below"
+"""Name of the CUSTOM event that ends what is told of a reply whose sub-agents wait for somebody."""
+
+
+def waits_below(reply_id: str, calls: Sequence[PendingCall]) -> AgentEvent:
+    shown = [
+        {"call_id": call.call_id, "tool": call.tool, "waits_for": call.waits_for, "path": call.path}
+        | ({"session_id": call.at.session_id, "agent": call.at.agent} if call.at is not None else {})
+        for call in calls
+    ]
+    value = {"waiting_for": [call.call_id for call in calls], "calls": shown}
+    return AgentEvent(type="CUSTOM", name=WAITS_BELOW, reply_id=reply_id, value=value)
+
+
 class Questions:
     """Of one reply, which is followed."""
 
@@ -186,6 +233,8 @@ class Questions:
         self._untold: frozenset[str] = frozenset()
         """Calls that waited when it was asked last, and of which nothing was told."""
         self._resumed = False
+        self.delegates = False
+        """Whether sub-agents may be at work for it."""
         self.has_ended = False
         self.due = False
         """Whether it may wait for somebody by now, or have ended before, so that its session has to be asked."""
@@ -219,6 +268,7 @@ class Questions:
                 self._told.add(event.tool_call_id)
                 self.due = True
             case "CUSTOM":
+                self.delegates = self.delegates or event.name == "subagent_started"
                 self.due = self.due or bool(self._told)
             case _:
                 pass
@@ -231,6 +281,7 @@ class Questions:
         """What to tell last of a reply that waits, or has ended, of which all was told that its session had recorded;
         None: it goes on, or may do so. Raises NoReply."""
         found = await self._standing(self._reply_id)
+        self.delegates = found.delegates
         if found.status == "unknown":
             raise NoReply(f"the session knows no reply {self._reply_id!r}")
         if found.status == "finished":
@@ -247,13 +298,24 @@ class Questions:
             return None
         return [*_asked_again([call for call in await self._pending() if call.call_id in untold])] if untold else []
 
+    async def is_left_to_others(self) -> bool:
+        """Whether it is still being made, by sub-agents: asked right before that is told."""
+        found = await self._standing(self._reply_id)
+        self.delegates = found.delegates
+        return found.delegates
+
+    @property
+    def reply_id(self) -> str:
+        return self._reply_id
+
 
 class Until:
     """A session's events in bunches, as `Following` has them, until the reply has ended or waits. Close it."""
 
-    def __init__(self, following: Following, questions: Questions) -> None:
+    def __init__(self, following: Following, questions: Questions, asks_below: AsksBelow) -> None:
         self._following = following
         self._questions = questions
+        self._below = LooksBelow(asks_below)
         self.over: Literal["", "finished", "waiting"] = ""
         """Why the last bunch was the last one."""
 
@@ -271,6 +333,13 @@ class Until:
                 return [*events, *last]
             if self._questions.due:
                 self._following.expect_news()
+        if events:
+            self._below.stirred()
+        elif self._questions.delegates:
+            asked = await self._below.look()
+            if asked and await self._questions.is_left_to_others():
+                self.over = "waiting"
+                return [waits_below(self._questions.reply_id, asked)]
         return events
 
     async def aclose(self) -> None:
@@ -309,9 +378,6 @@ log = logging.getLogger(__name__)
 UNHEARD_SECONDS = 1.0
 """Until a look where a stream has said nothing yet."""
 LONGEST_UNHEARD_SECONDS = 5.0
-SHORTEST_BELOW_SECONDS = 0.5
-LONGEST_BELOW_SECONDS = 30.0
-"""Between looks at sub-agents; a fifth of the time that the lead has waited for them."""
 LONGEST_HEARD_SECONDS = 20.0
 """A stream that is heard tells nearly all ends. This is for those that it does not tell."""
 
@@ -319,22 +385,16 @@ Ask = Callable[[str], Awaitable[ReplyResult]]
 """How the reply of an id stands."""
 
 
-async def events_of(
-    reply_id: str, following: Following, questions: Questions, *, once: bool
-) -> AsyncGenerator[AgentEvent]:
+async def events_of(reply_id: str, until: Until, *, once: bool) -> AsyncGenerator[AgentEvent]:
     """Its own among the events of the session, whose reader is closed with it. `once`: of what was told live, the
     record tells the rest."""
-    told, until = ToldOnce(), Until(following, questions)
+    told = ToldOnce()
     async with aclosing(until):
         while not until.over:
             for event in await until.next():
                 if event.reply_id == reply_id:
                     for each in told.of(event) if once else (event,):
                         yield each
-
-
-AsksBelow = Callable[[], Awaitable[Sequence[PendingCall]]]
-"""What sub-agents wait for, where nothing moves without an answer; else nothing."""
 
 
 async def message_of(
@@ -388,22 +448,18 @@ async def _rest(
 ) -> Sequence[PendingCall]:
     """Until it is time to ask, or until nothing moves any more without an answer to what sub-agents ask, which is
     returned."""
-    clock = asyncio.get_running_loop().time
-    began = looked = clock()
+    below = None if asks_below is None else LooksBelow(asks_below)
     while True:
         # Seconds between looks. They cost little, but not nothing: the longer it has been, the less a person minds.
         if stream.reached and stream.heard:
             pause = max(pauses.length(LONGEST_HEARD_SECONDS), LONGEST_WITH_STREAM_SECONDS)
         else:
             pause = max(pauses.length(LONGEST_UNHEARD_SECONDS), UNHEARD_SECONDS if stream.reached else 0.0)
-        apart = min(max((looked - began) / 5, SHORTEST_BELOW_SECONDS), LONGEST_BELOW_SECONDS)
-        if await stream.rest(pause if asks_below is None else min(pause, apart), ends):
+        if await stream.rest(pause if below is None else min(pause, below.apart), ends):
             return ()
         if not stream.heard:
             await stream.make_sure()
         if await moves.due(told=stream.reached and stream.heard and not stream.silent):
             return ()
-        if asks_below is not None and clock() - looked >= apart:
-            looked = clock()
-            if asked := await asks_below():
-                return asked
+        if below is not None and (asked := await below.look()):
+            return asked

@@ -46,6 +46,7 @@ class PastSession:
         self._answers: dict[str, Callable[..., Any]] = {
             "status": lambda: views.status(record),
             "pending": lambda: views.pending(record),
+            "pending_here": lambda: views.pending_here(record),
             "state": lambda: record.state.model_dump(mode="json", exclude={"context"}),
             "spec": lambda: views.spec_texts(record),
             "would_pass": lambda call_id="": would_pass(record, call_id),

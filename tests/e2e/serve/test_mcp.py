@@ -23,6 +23,7 @@ from longhaul.starter.serve.mcp_tools import TOOLS
 from tests.e2e.conftest import CLI
 from tests.e2e.processes import ROOT
 from tests.e2e.serve.test_sessions import WANTS_TO_EDIT, agent
+from tests.e2e.serve.test_waits import lead
 from tests.e2e.serving import TOKENS, serving, tokens_file
 from tests.limits import SURE_SECONDS
 
@@ -92,6 +93,20 @@ async def asked_in(client: Client, session: str) -> Any:
                 if one["session"]["session_id"] == session:
                     return one
             await asyncio.sleep(0.1)
+
+
+async def test_a_read_that_waits_comes_back_where_a_sub_agent_waits(tmp_path: Path, desk: dict[str, str]) -> None:
+    lead(tmp_path)
+    async with client_by("http", tmp_path, desk) as client:
+        begun = await told(client, "start_session", agent="lamp", text="Go", wait=0)
+        at = {"agent": "lamp", "session": begun["session"]}
+
+        read = await told(client, "read", **at, wait=60)
+
+        calls = (await told(client, "status", **at))["calls"]
+    assert [call["path"] for call in calls] == ["lamp › scribe › Write"] * 3
+    assert "[sub-agents wait for an answer: write-amber lamp › scribe › Write, write-birch" in read["text"]
+    assert not read["more"]
 
 
 @pytest.mark.timeout(180)

@@ -37,6 +37,30 @@ async def asked(ana: httpx.AsyncClient, session: str) -> tuple[str, list[dict[st
     return parked["reply_id"], (await ana.get(f"{session}/pending")).json()["calls"]
 
 
+TASK = {"tool_calls": [{"id": "t1", "name": "Agent", "input": {"agent": "scribe", "task": "Write"}}]}
+
+
+def lead(folder: Path) -> str:
+    """A new session whose sub-agent asks before it writes."""
+    agent(folder, WRITES, {"text": "Written."}, name="scribe")
+    return agent(folder, TASK, {"text": "It is written."}, more='tools = []\nagents = ["scribe"]')
+
+
+async def test_a_stream_until_the_end_of_a_reply_ends_where_its_sub_agent_waits(
+    tmp_path: Path, ana: httpx.AsyncClient
+) -> None:
+    session, reader = lead(tmp_path), Reader()
+    taken = (await ana.post(f"{session}/messages", json={"messages": "Go"}, params={"wait": 0})).json()
+
+    await reader.read(ana, f"{session}/events", params={"from": 1, "until": taken["reply_id"]})
+
+    calls = (await ana.get(f"{session}/pending")).json()["calls"]
+    *_, below, end = reader.frames
+    assert (below.data["name"], end.data["why"]) == ("waits_below", "waiting")
+    assert below.data["value"]["waiting_for"] == [call["call_id"] for call in calls]
+    assert [call["path"] for call in below.data["value"]["calls"]] == ["lamp › scribe › Write"] * 3
+
+
 def yes(call: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"call_id": call["call_id"], "decision": "allow", "digest": call["digest"], **more}
 

@@ -1,13 +1,19 @@
 """A reply of a lead comes back when nothing moves without an answer to what its sub-agents ask."""
 
 import re
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.cost import free_port, requests
 from longhaul.agent.values.conversation.messages import ToolResultState
+from longhaul.agent.views.event_types import AgentEvent
+from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.wire import Refused
+from longhaul.starter.reach.connection import connect, let_go
+from longhaul.starter.telemetry.switches import runtime_with
 from tests.workflows.children.trees import SUMMED_UP, agent, lead, tasks
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, results
@@ -83,3 +89,45 @@ async def test_a_result_from_outside_is_handed_in_at_the_lead(stage: Stage) -> N
     await session.external_result(call, "delivered")
 
     assert results(await session.wait(message.id)) == [(SUCCESS, "Brought.")]
+
+
+@pytest.mark.parametrize("live", [True, False])
+async def test_a_stream_of_a_lead_ends_as_its_reply_does(stage: Stage, *, live: bool) -> None:
+    session = lead(stage, {"scout": agent(stage, calls("send", to="Ana"), SENT)})
+
+    events = [event async for event in session.reply_stream("Go", live=live)]
+
+    (call,) = await session.pending()
+    last = events[-1]
+    assert (last.type, last.name, last.seq) == ("CUSTOM", "waits_below", 0)
+    assert last.value["waiting_for"] == [call.call_id]
+    assert [one["path"] for one in last.value["calls"]] == ["lamp › scout › send"]
+    assert last.value["calls"][0]["session_id"] == f"{session.id}.t1"
+    again = session.until(last.reply_id)
+    async with aclosing(again):
+        told = list[AgentEvent]()
+        while not again.over:
+            told += await again.next()
+    assert (again.over, told[-1].name, told[-1].reply_id) == ("waiting", "waits_below", last.reply_id)
+    await session.confirm(call, allow=True)
+    rest = session.until(last.reply_id, start=told[-2].seq + 1)
+    async with aclosing(rest):
+        while not rest.over:
+            told += await rest.next()
+    assert (rest.over, told[-1].type) == ("finished", "REPLY_END")
+    assert results(await session.wait(last.reply_id)) == [(SUCCESS, "Sent.")]
+
+
+async def test_what_waits_in_a_session_without_sub_agents_is_one_question(unserved: Stage) -> None:
+    port = free_port()
+    client = await connect(unserved.address, settings=unserved.settings, runtime=runtime_with(f"127.0.0.1:{port}"))
+    async with unserved.another_worker():
+        session = unserved.session(calls("send", to="Ana"), SENT)
+        await session.reply("Go")
+        counted = Longhaul(client, unserved.settings).session(session.id, agent=session.spec)
+
+        pending = await counted.pending()
+
+    assert [call.tool for call in pending] == ["send"]
+    assert requests(port)["QueryWorkflow"] == 1
+    await let_go(client)
