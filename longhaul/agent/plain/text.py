@@ -20,6 +20,9 @@ _INVISIBLE = (
 
 _OBEYED = re.compile(f"[{_CONTROLS}{_BIDI_AND_LINES}]")
 _OBEYED_OR_HIDDEN = re.compile(f"[{_CONTROLS}{_BIDI_AND_LINES}{_INVISIBLE}]")
+_DRAWN_AS_NOTHING = re.compile(rf"[{_INVISIBLE}\u2800\U0001bca0-\U0001bca3\U0001d173-\U0001d17a]")
+_EMOJI_OR_TEXT = "\ufe0e\ufe0f"
+"""They choose how the character before them is drawn, and have no other use."""
 
 
 def harmless(text: str) -> str:
@@ -80,16 +83,12 @@ def _deceives(char: str, before: str) -> bool:
     kind = unicodedata.category(char)
     if kind[0] in "CZ" or char in (OPEN, CLOSE) or char in _LIKE_ASCII_SIGNS:
         return True
+    if _DRAWN_AS_NOTHING.match(char) and (char not in _EMOJI_OR_TEXT or before.isascii()):
+        return True
     if kind in ("Mn", "Me"):
         # On an ASCII character it makes the twin of a letter that exists by itself; a second one may cover the first.
         return before.isascii() or unicodedata.category(before) in ("Mn", "Me") or "\u0334" <= char <= "\u0338"
-    # Letters and marks that are drawn as nothing.
-    return (
-        char in "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u2800"
-        or "\ufe00" <= char <= "\ufe0f"
-        or unicodedata.normalize("NFKC", char).isascii()
-        or "\u0250" <= char <= "\u02af"
-    )
+    return unicodedata.normalize("NFKC", char).isascii() or "\u0250" <= char <= "\u02af"
 
 
 def _doubtful_letters(text: str) -> set[int]:

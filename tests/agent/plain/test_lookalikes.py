@@ -16,6 +16,10 @@ from longhaul.agent.plain.text import told_apart
         ("\x1b[2Jgone", "⟨U+001B⟩[2Jgone"),
         ("tag\U000e0041", "tag⟨U+E0041⟩"),
         ("half \ud800", "half ⟨U+D800⟩"),
+        ("safe\u2800\U000e0100", "safe⟨U+2800⟩⟨U+E0100⟩"),
+        ("世\U000e01ef界\ufe00\u180b", "世⟨U+E01EF⟩界⟨U+FE00⟩⟨U+180B⟩"),
+        ("é\u034f\U0001d173\U0001bca0", "é⟨U+034F⟩⟨U+1D173⟩⟨U+1BCA0⟩"),
+        ("x\ufe0f", "x⟨U+FE0F⟩"),
         ("a\u00a0b", "a⟨U+00A0⟩b"),
         ("\u3164x", "⟨U+3164⟩x"),
         ("p\u0430ypal.com", "p⟨U+0430⟩ypal.com"),
@@ -33,7 +37,7 @@ def test_what_deceives_is_named(hostile: str, shown: str) -> None:
 
 
 def test_plain_text_of_every_script_stays_as_it_is() -> None:
-    plain = "Grüße, 世界, שלום\n\tठीक है, Привет мир, Καλημέρα, 日本語ファイル, naïve café 👩"
+    plain = "Grüße, 世界, שלום\n\tठीक है, Привет мир, Καλημέρα, 日本語ファイル, naïve café 👩 ⚠\ufe0f"
 
     assert told_apart(plain) == plain
 
