@@ -14,7 +14,7 @@ from typing import Any
 import openai
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-from longhaul.activities.models.apis.chat_thoughts import HeardReasoning, reasoning_fields, with_signatures
+from longhaul.activities.models.apis.chat_thoughts import HeardReasoning, reasoning_fields, with_signatures, with_tags
 from longhaul.activities.models.apis.sdk_calls import (
     WireItem,
     finish,
@@ -169,7 +169,8 @@ def _of_turn(model: str, turn: Turn, notes: list[str]) -> list[WireItem]:
         messages = [_user(model, speaker, list(said), notes) for speaker, said in spoken]
     else:
         text = "\n\n".join(block.text for block in turn.blocks if isinstance(block, TextBlock))
-        message: dict[str, Any] = {"role": "assistant", "content": text or None, **reasoning_fields(turn, model, notes)}
+        said = with_tags(turn, text) or None
+        message: dict[str, Any] = {"role": "assistant", "content": said, **reasoning_fields(turn, model, notes)}
         calls = turn.calls()
         sent = with_signatures(calls, [_call(call) for call in calls], model)
         assistant = {**message, "tool_calls": sent} if sent else message
@@ -346,10 +347,11 @@ class ChatReply:
         if thought:
             self._reasoning.think(thought)
         if text:
-            self.assembly.say("text", "text", text)
+            self._reasoning.say(text)
 
     def finish(self, request: ModelRequest, assembly: Assembly | None = None) -> ModelReply:
         """`assembly`: with the same calls, where the other blocks were read by somebody else."""
+        self._reasoning.end()
         for each in (self.assembly, *([assembly] if assembly else [])):
             each.close_all()
         return finish(

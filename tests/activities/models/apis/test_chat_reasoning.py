@@ -52,6 +52,26 @@ async def test_reasoning_goes_back_under_the_name_under_which_it_came(
     assert_each_goes_on_where_the_last_one_ended(wire.bodies)
 
 
+@pytest.mark.parametrize("tag", ["think", "thinking", "thought"])
+async def test_a_thought_in_tags_goes_back_in_front_of_the_text(by_wire: Caller, wire: Wire, tag: str) -> None:
+    wire.answers = [
+        calling({"content": f"<{tag}>Hm."}, {"content": f"</{tag}>\n\n"}, calls=(call_piece("c1"),)),
+        Answer(chat_says(f"<{tag}>So.</{tag}>\n\nRain.")),
+        Answer(chat_says("Still.")),
+    ]
+    messages = GO
+    for _ in range(2):
+        messages = await step(by_wire, "openai-chat:qwen3", messages)
+    assert [message.get_text_content() for message in messages if message.role == "assistant"][-1] == "Rain."
+
+    await step(by_wire, "openai-chat:qwen3", [*messages, UserMsg("user", "And now?")])
+
+    assert [message["content"] for message in assistants(wire.bodies[2])] == [
+        f"<{tag}>Hm.</{tag}>\n\n",
+        f"<{tag}>So.</{tag}>\n\nRain.",
+    ]
+
+
 async def test_of_two_fields_with_the_same_one_is_kept(by_wire: Caller, wire: Wire) -> None:
     said = {"reasoning": "Hm.", "reasoning_content": "Hm."}
     wire.answers = [calling(said, calls=(call_piece("c1"),)), Answer(chat_says("Rain."))]

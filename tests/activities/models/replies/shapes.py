@@ -462,6 +462,45 @@ SHAPES: list[Shape] = [
         text=TIDE,
     ),
     Shape(
+        "a thought in tags in front of a text",
+        chat(
+            *({"content": piece} for piece in ("\n<th", "ink>I read a.txt.</", "think>\n", "\n", TIDE)), finish="stop"
+        ),
+        NO_TAGS,
+        NO_TAGS,
+        thought="I read a.txt.",
+        text=TIDE,
+        differs={"ai": {"text": f"\n<think>I read a.txt.</think>\n\n{TIDE}", "thought": ""}},  # whole tags alone
+    ),
+    Shape(
+        "a thought in tags in front of a call",
+        chat(
+            {"content": "<think>I read"},
+            {"content": " a.txt.</think>"},
+            calling(part(index=0, id="c_a", name="Read", arguments=A_TEXT)),
+        ),
+        NO_TAGS,
+        NO_TAGS,
+        thought="I read a.txt.",
+        calls=(("Read", A),),
+        differs={"ai": {"text": "<think>I read a.txt.</think>", "thought": ""}},
+    ),
+    Shape(
+        "tags in the words of a model that thinks elsewhere",
+        chat({"reasoning": "I read a.txt."}, {"content": "<think> opens a thought."}, finish="stop"),
+        NO_TAGS,
+        NO_TAGS,
+        thought="I read a.txt.",
+        text="<think> opens a thought.",
+    ),
+    Shape(
+        "words that begin as tags do",
+        chat({"content": "<thi"}, {"content": "rd> is no tag."}, finish="stop"),
+        NO_TAGS,
+        NO_TAGS,
+        text="<third> is no tag.",
+    ),
+    Shape(
         "a text and a call under one index",
         chat({"content": TIDE}, calling(part(index=0, id="c_a", name="Read", arguments=A_TEXT))),
         messages(block(0, type="text", text=""), said(0, "text_delta", TIDE), *used(0, "t_a", "Read", A_TEXT)),
@@ -757,8 +796,8 @@ SHAPES: list[Shape] = [
         chat({"content": "<think>"}, {"content": "Hm."}, {"content": "</think>"}, {"content": TIDE}, finish="stop"),
         NO_TAGS,
         NO_TAGS,
-        text=f"<think>Hm.</think>{TIDE}",
-        differs={"ai": {"text": TIDE, "thought": "Hm."}},
+        text=TIDE,
+        thought="Hm.",
     ),
     Shape(
         "a delta that is null",
