@@ -247,7 +247,11 @@ def report(record: Record) -> ChildReport | None:
     said = reply_message(record, reply)
     words = _answer(said) if said is not None else ""
     if not words:  # of an earlier life the context alone has them
-        words = last_words([block for each in record.state.context if each.id == reply for block in each.content])
+        blocks = [block for each in record.state.context if each.id == reply for block in each.content]
+        words = last_words(blocks)
+        if not words and ended.reason is not FinishedReason.COMPLETED:
+            # Also those before its last call: whoever gave the task has nothing else of it.
+            words = next((block.text for block in reversed(blocks) if block.type == "text"), "")
     return ChildReport(
         call_id=record.parent.call_id,
         session_id=record.state.session_id,

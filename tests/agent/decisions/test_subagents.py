@@ -336,6 +336,18 @@ def test_how_it_ended_otherwise_is_said_in_the_report() -> None:
     assert "did not complete its task (interrupted)" in told[2][1]
 
 
+def test_what_an_interrupted_one_said_before_its_last_call_is_in_the_report() -> None:
+    play = Family([[*text("Two panes are cracked."), *calls("p Paint")]], parent=ABOVE)
+    play.say("Set it", ABOVE.call_id)
+    play.run()
+
+    play.tell("interrupt", {"request_id": ABOVE.call_id})
+    play.run()
+
+    (report,) = (report for report in play.reports if report)
+    assert report.output.endswith(" Its last words:\nTwo panes are cracked.")
+
+
 def test_a_task_that_never_began_is_reported_as_interrupted() -> None:
     play = Family([text("Never.")], parent=ABOVE, keeps=True)
     play.say("Set it", ABOVE.call_id)
