@@ -1,15 +1,16 @@
-"""Flags and arguments that several commands share, each worded once; and the door from them to the work, behind which
-temporalio is loaded.
+"""Flags and arguments that several commands share, each worded once; and the class with which a subject declares its
+commands: a coroutine function whose parameters are the flags.
 """
 
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from inspect import Parameter, Signature, iscoroutinefunction, signature
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 
-if TYPE_CHECKING:
-    from longhaul.starter.cli.session_lookup import Name
-    from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.cli.exit_codes import perform
+from longhaul.starter.cli.session_lookup import Name
+from longhaul.starter.cli.terminal.screen import Screen
 
 SessionName = Annotated[str, typer.Argument(metavar="S", help="Session id, as it was given to run or chat.")]
 Calls = Annotated[list[str] | None, typer.Argument(metavar="[CALL]...", help="Call ids; without any, all that wait.")]
@@ -38,25 +39,59 @@ Session = Annotated[
 As = Annotated[str | None, typer.Option("--as", help="Who decides, for the record; else the user of this terminal.")]
 Play = Annotated[bool, typer.Option("--play", help="Play sound that comes, with LONGHAUL_PLAYER or one on PATH.")]
 
+Work = TypeVar("Work", bound=Callable[..., Any])
+
+
+class SubjectCommands(typer.Typer):
+    """The commands of one subject.
+
+    A command is a coroutine function that returns the exit code, and its parameters are arguments and flags. Two are
+    made of flags that many share: a `Screen` is `--json`, and the `Name` of a session is `S --user --agent`; these
+    flags come last.
+    """
+
+    def command(self, name: str | None = None, **about: Any) -> Callable[[Work], Work]:
+        register = super().command(name, **about)
+
+        def take(work: Work) -> Work:
+            register(_with_flags(work) if iscoroutinefunction(work) else work)
+            return work  # as it was: tests and other commands call it with a screen
+
+        return take
+
+
+def _with_flags(work: Callable[..., Coroutine[Any, Any, int]]) -> Callable[..., NoReturn]:
+    """What Typer reads its flags from, and calls."""
+    own = signature(work, eval_str=True).parameters.values()
+    screen = next((one.name for one in own if one.annotation is Screen), None)
+    name = next((one.name for one in own if one.annotation is Name), None)
+
+    def command(**flags: Any) -> NoReturn:
+        if screen is not None:
+            flags[screen] = Screen(as_json=flags.pop("as_json"))
+        if name is not None:
+            flags[name] = Name(flags.pop("s"), flags.pop("user"), flags.pop("agent"))
+        leave_by(lambda: work(**flags))
+
+    shown = [
+        Parameter("s", Parameter.POSITIONAL_OR_KEYWORD, annotation=SessionName) if one.name == name else one
+        for one in own
+        if one.name != screen
+    ]
+    if name is not None:
+        shown += [_flag("user", User), _flag("agent", Agent)]
+    if screen is not None:
+        shown.append(_flag("as_json", AsJson, default=False))
+    command.__signature__ = Signature(shown)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in shown}
+    command.__name__, command.__doc__ = work.__name__, work.__doc__
+    return command
+
+
+def _flag(name: str, annotation: Any, *, default: bool | None = None) -> Parameter:
+    return Parameter(name, Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
 
 def leave_by(work: Callable[[], Coroutine[Any, Any, int]]) -> NoReturn:
     """Do the work and leave the command with its exit code."""
-    # --help and --version must not wait for what this imports.
-    from longhaul.starter.cli.exit_codes import perform  # noqa: PLC0415
-
     raise typer.Exit(perform(work))
-
-
-def on_session(
-    s: str,
-    user: str | None,
-    agent: str | None,
-    work: Callable[["Screen", "Name"], Coroutine[Any, Any, int]],
-    *,
-    as_json: bool,
-) -> NoReturn:
-    """The same with a screen and the name of a session."""
-    from longhaul.starter.cli.session_lookup import Name  # noqa: PLC0415  loads temporalio
-    from longhaul.starter.cli.terminal.screen import Screen  # noqa: PLC0415
-
-    leave_by(lambda: work(Screen(as_json=as_json), Name(s, user, agent)))

@@ -7,9 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from longhaul.starter.cli.work.dev import worker_command
 from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
-from longhaul.starter.provision.processes import bound_to_parent, kill_group, tail
+from longhaul.starter.provision.processes import bound_to_parent, kill_group, tail, worker_command
 from longhaul.starter.provision.temporal_cli import Say, find_temporal
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
 

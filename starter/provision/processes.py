@@ -19,6 +19,12 @@ if os.getppid() == int(sys.argv[1]):
 """
 
 
+def worker_command() -> list[str]:
+    """Without a folder at the head of Python's path (-P): the one that we happen to stand in would be preferred to what
+    is installed, and the worker's own, whose rooms have common names, to modules of the operator's."""
+    return [sys.executable, "-P", "-m", "longhaul.worker"]
+
+
 def bound_to_parent(command: Sequence[str]) -> list[str]:
     """The same command, killed by the kernel when our process dies, by whatever cause (Linux; elsewhere unchanged).
 

@@ -207,7 +207,7 @@ def test_a_thin_client_says_which_extra_has_what_it_lacks(client: Installed, pro
         ("from pathlib import Path as P; from longhaul import open_store as o; o('sqlite:////x', data_dir=P())", "sql"),
         ("import longhaul.starter.telemetry.switches as s; s.client_interceptors({'OTEL_TRACES_EXPORTER': 'otlp'})",
          "telemetry"),
-        ("import asyncio; from longhaul.starter.cli.work.dev import settle_settings as s; asyncio.run(s())", "worker"),
+        ("from longhaul.starter.hosting.worker_extra import check_installed; check_installed()", "worker"),
         ("from longhaul.starter.client.structured_input import InputForm; InputForm({'type': 'object'})", "worker"),
     ],
 )  # fmt: skip

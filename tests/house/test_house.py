@@ -32,7 +32,7 @@ LONGER_FILES: dict[str, str] = {
 """Path to the reason why the file is better in one piece."""
 
 OWN_LAYER = "what the files of its folder share, and what lists them all, stand in different layers"
-ONE_COMMAND = "the flags of one group of commands, apart from its work, which loads temporalio"
+ONE_SUBJECT = "the commands of one subject, which alone are loaded when one of them is called"
 SHORTER_FILES: dict[str, str] = {
     "longhaul/agent/decisions/session_tools/all_session_tools.py": OWN_LAYER,
     "longhaul/agent/decisions/session_tools/session_tool.py": OWN_LAYER,
@@ -41,18 +41,8 @@ SHORTER_FILES: dict[str, str] = {
     "activities/models/failures/retry_errors.py": "it knows Temporal, and how failures are judged does not",
     "activities/process/relay.py": "a program of its own",
     "activities/worker_parts.py": "what all activities take, and none of them owns",
-    "starter/cli/commands/keys.py": ONE_COMMAND,
-    "starter/cli/commands/mcp.py": ONE_COMMAND,
-    "starter/cli/commands/memory.py": ONE_COMMAND,
-    "starter/cli/commands/permission.py": ONE_COMMAND,
-    "starter/cli/commands/serve.py": ONE_COMMAND,
-    "starter/cli/commands/trust.py": ONE_COMMAND,
-    "starter/cli/commands/worktree.py": ONE_COMMAND,
-    "starter/cli/work/keys.py": ONE_COMMAND,
-    "starter/cli/work/mcp_serve.py": ONE_COMMAND,
-    "starter/cli/work/memory.py": ONE_COMMAND,
-    "starter/cli/work/trust.py": ONE_COMMAND,
-    "starter/cli/work/worktree.py": ONE_COMMAND,
+    "starter/cli/commands/keys.py": ONE_SUBJECT,
+    "starter/cli/commands/trust.py": ONE_SUBJECT,
     "starter/cli/entry_point.py": "it runs before anything is known to be installed",
     "starter/client/hooks.py": "a public name's home, which loads nothing else",
     "starter/client/pipelines.py": "a public name's home, which loads nothing else",

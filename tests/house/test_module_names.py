@@ -13,31 +13,10 @@ PARTICIPLE = re.compile(r".+(ing|ed|en|told|kept|seen|held)")
 NOUNS = {"children", "feed", "keyring", "loading", "matching", "pending", "screen", "steering", "token", "tracing"}
 """They end as a participle does, and are nouns."""
 NAMED_BY_A_VERB: set[str] = set()
-FLAGS_AND_WORK = "a command's flags, and its work, which loads temporalio"
-NAMED_TWICE: dict[str, str] = dict.fromkeys(
-    (
-        "budget",
-        "hub",
-        "keys",
-        "knowledge",
-        "lifecycle",
-        "memory",
-        "permission",
-        "rollout",
-        "rules",
-        "schedule",
-        "serve",
-        "state",
-        "steering",
-        "trust",
-        "views",
-        "worktree",
-    ),
-    FLAGS_AND_WORK,
-)
+NAMED_TWICE: dict[str, str] = {}
 """A file name to the reason why a room has it twice."""
-RENAMED = {"workflows: contract as world", "activities/shell: tree as shell_tree", "starter/cli: WORK as COMMAND"}
-"""By folder. `workflows/` has a contract of its own, and each command has the name of its work."""
+RENAMED = {"workflows: contract as world", "activities/shell: tree as shell_tree"}
+"""By folder. `workflows/` has a contract of its own."""
 QUESTION = re.compile(r"(What|Which|Who|Whose|Whom|How|When|Where|Why|Whether|Of)\b")
 
 
@@ -67,7 +46,7 @@ def test_no_name_stands_twice_in_a_room() -> None:
 def test_a_module_of_ours_keeps_its_name_where_it_is_imported() -> None:
     """Only the entries have a second one, `e`: decisions and the state name dozens of them."""
     renamed = {
-        _renamed(path, alias)
+        f"{name_of(path.parent)}: {alias.name} as {alias.asname}"
         for path in modules()
         for node in ast.walk(tree_of(path))
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("longhaul")
@@ -76,12 +55,6 @@ def test_a_module_of_ours_keeps_its_name_where_it_is_imported() -> None:
     }
 
     assert {each for each in renamed if not each.endswith("entries as e")} == RENAMED
-
-
-def _renamed(path: Path, alias: ast.alias) -> str:
-    if path.is_relative_to(ROOT / "starter" / "cli"):
-        return "starter/cli: WORK as COMMAND"
-    return f"{name_of(path.parent)}: {alias.name} as {alias.asname}"
 
 
 def is_module(name: str) -> bool:

@@ -13,9 +13,9 @@ from longhaul.agent.values.conversation.messages import (
     ToolResultState,
 )
 from longhaul.starter import render_session
+from longhaul.starter.cli.commands.views import sessions
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.cli.work.views import sessions
 from longhaul.starter.client.cards import SessionCard
 from longhaul.workflows.contract import Status
 
@@ -83,7 +83,7 @@ def test_one_of_a_kind_is_not_said_in_the_plural() -> None:
 
 async def test_an_unknown_status_is_no_empty_list() -> None:
     with pytest.raises(Misuse, match="no status 'sleeping'; there are: idle, working, waiting"):
-        await sessions(Screen(), None, "sleeping")
+        await sessions(Screen(), status="sleeping")
 
 
 def test_the_head_says_how_full_the_context_is_and_how_often_it_was_compressed() -> None:

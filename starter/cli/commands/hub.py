@@ -1,21 +1,33 @@
-"""The commands about hubs, with their flags: hub start, apply, list, add, remove, say, show, end."""
-# ruff: noqa: PLC0415  As in main.py: what a command needs is loaded when it runs.
+"""`longhaul hub`: rooms of agents in which each hears what the others answer."""
 
+import dataclasses
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.cli import options
-from longhaul.starter.cli.options import leave_by
+from longhaul.starter.cli.session_lookup import Name, connected, find_session
+from longhaul.starter.cli.session_start import in_workspace, located, with_model
+from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.client.agent_files import agent_beside, find_sections
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.client.file_sections import apply_hubs
+from longhaul.starter.client.session import Session
+from longhaul.starter.visible import one_line, visible
+from longhaul.workflows.contract import HubCard
 
-app = typer.Typer(help="Rooms of agents: what one answers, the others are told.", no_args_is_help=True)
+group = options.SubjectCommands(no_args_is_help=True)
 
 HubName = Annotated[str, typer.Argument(metavar="NAME", help="Of the hub.")]
 Sessions = Annotated[list[str], typer.Argument(metavar="S...", help="Sessions; each is called by its id in the hub.")]
 
 
-@app.command()
-def start(  # noqa: PLR0913  one parameter a flag
+@group.command()
+async def start(
+    screen: Screen,
     name: HubName,
     sessions: Sessions,
     *,
@@ -23,106 +35,131 @@ def start(  # noqa: PLR0913  one parameter a flag
     quiet: Annotated[bool, typer.Option("--quiet", help="What members answer is not told to the others.")] = False,
     agent: options.Agent = None,
     user: options.User = None,
-    as_json: options.AsJson = False,
-) -> None:
+) -> int:
     """Begin a hub with sessions that there are.
 
     Example: longhaul hub start jury ana-1 ben-1 --announce "Is the bridge safe? Speak in turn."
     """
-    from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import hub as hubs
+    async with connected() as app:
+        members = await _sessions(app, sessions, user, agent)
+        hub = app.hub(name, *members, announcement=announce or None, enable_auto_broadcast=not quiet, user=user)
+        await hub.start()
+        _tell(screen, await hub.show())
+    return 0
 
-    members = hubs.Named(name, user, agent, tuple(sessions))
-    leave_by(lambda: hubs.start(Screen(as_json=as_json), members, announce, quiet=quiet))
 
-
-@app.command()
-def apply(
+@group.command()
+async def apply(
+    screen: Screen,
     agent: Annotated[str, typer.Argument(metavar="AGENT", help="Whose file: the agent's name, or the file's path.")],
     *,
     remove: Annotated[
         bool, typer.Option("--remove", help="Members that the file does not have any more are let go.")
     ] = False,
     user: options.User = None,
-    as_json: options.AsJson = False,
-) -> None:
+) -> int:
     """Begin the hubs of an agent file, with sessions of their own, or bring them up to it; as often as you like.
 
     Example: longhaul hub apply agents/jury.toml
     """
-    from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import hub as hubs
+    tables = find_sections(agent).hubs
+    async with connected() as app:
 
-    leave_by(lambda: hubs.apply(Screen(as_json=as_json), agent, user, remove=remove))
+        async def agent_of(name: str) -> AgentSpec:
+            spec = agent_beside(agent, name)
+            spec = spec.model_copy(update={"model": located(spec.model or app.settings.model)})
+            return await in_workspace(app, with_model(spec), None)
+
+        applied = await apply_hubs(app, tables, agent_of, user=user, remove=remove)
+    screen.document([dataclasses.asdict(one) for one in applied])
+    if not applied:
+        screen.show_folded(Text("the file has no hubs"))
+    for one in applied:
+        screen.show_folded(Text(one_line(visible(f"{one.name}: {', '.join(one.members)}"))))
+        if one.gone_from_the_file:
+            gone = ", ".join(one.gone_from_the_file)
+            screen.show_folded(
+                Text(one_line(visible(f"  not in the file: {gone}; `longhaul hub remove {one.name}` lets go")))
+            )
+        if one.removed:
+            screen.show_folded(Text(one_line(visible(f"  let go: {', '.join(one.removed)}"))))
+    return 0
 
 
-@app.command("list")
-def list_all(*, user: options.User = None, as_json: options.AsJson = False) -> None:
+@group.command("list")
+async def list_all(screen: Screen, *, user: options.User = None) -> int:
     """List the hubs that are open; of all users where none is named."""
-    from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import hub as hubs
+    async with Longhaul.connect() as app:
+        rows = await app.hubs(user=user)
+    screen.document([dataclasses.asdict(row) for row in rows])
+    if not rows:
+        screen.show_folded(Text("no hubs"))
+    for row in rows:
+        of_user = f" of {row.user}" if row.user is not None else ""
+        screen.show_folded(Text(one_line(visible(f"{row.name}{of_user}"))))
+    return 0
 
-    leave_by(lambda: hubs.list_all(Screen(as_json=as_json), user))
 
-
-@app.command()
-def add(
+@group.command()
+async def add(
+    screen: Screen,
     name: HubName,
     sessions: Sessions,
     *,
     agent: options.Agent = None,
     user: options.User = None,
-    as_json: options.AsJson = False,
-) -> None:
+) -> int:
     """Let sessions into a hub: they hear what is said from now on."""
-    from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import hub as hubs
+    async with connected() as app:
+        hub = app.hub(name, user=user)
+        await hub.add(*await _sessions(app, sessions, user, agent))
+        _tell(screen, await hub.show())
+    return 0
 
-    members = hubs.Named(name, user, agent, tuple(sessions))
-    leave_by(lambda: hubs.add(Screen(as_json=as_json), members))
 
-
-@app.command()
-def remove(
+@group.command()
+async def remove(
+    screen: Screen,
     name: HubName,
     members: Annotated[list[str], typer.Argument(metavar="MEMBER...", help="As `hub show` names them.")],
     *,
     user: options.User = None,
-    as_json: options.AsJson = False,
-) -> None:
+) -> int:
     """Let members of a hub go: they hear what was said before, and nothing after."""
-    from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import hub as hubs
+    async with connected() as app:
+        hub = app.hub(name, user=user)
+        await hub.delete(*members)
+        _tell(screen, await hub.show())
+    return 0
 
-    leave_by(lambda: hubs.remove(Screen(as_json=as_json), hubs.Named(name, user, None, tuple(members))))
 
-
-@app.command()
-def say(
+@group.command()
+async def say(
+    screen: Screen,
     name: HubName,
     text: Annotated[str, typer.Argument(help="What all members are told, in the user's name.")],
     *,
     user: options.User = None,
-    as_json: options.AsJson = False,
-) -> None:
+) -> int:
     """Tell all members of a hub something, without asking any of them for a reply."""
-    from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import hub as hubs
+    async with connected() as app:
+        number = await app.hub(name, user=user).broadcast(text)
+    screen.document({"hub": name, "number": number})
+    screen.show_folded(Text(one_line(f"{name}: all members are told it")))
+    return 0
 
-    leave_by(lambda: hubs.say(Screen(as_json=as_json), hubs.Named(name, user), text))
 
-
-@app.command()
-def show(name: HubName, *, user: options.User = None, as_json: options.AsJson = False) -> None:
+@group.command()
+async def show(screen: Screen, name: HubName, *, user: options.User = None) -> int:
     """Show a hub: its members, and what was said last."""
-    from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import hub as hubs
+    async with connected() as app:
+        _tell(screen, await app.hub(name, user=user).show())
+    return 0
 
-    leave_by(lambda: hubs.show(Screen(as_json=as_json), hubs.Named(name, user)))
 
-
-@app.command()
-def end(
+@group.command()
+async def end(
+    screen: Screen,
     name: HubName,
     *,
     delete: Annotated[
@@ -130,10 +167,32 @@ def end(
         typer.Option("--delete", help="When it is over, delete what is kept of it, its key too; also of an ended one."),
     ] = False,
     user: options.User = None,
-    as_json: options.AsJson = False,
-) -> None:
+) -> int:
     """End a hub; its members' sessions stay."""
-    from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import hub as hubs
+    async with connected() as app:
+        await app.hub(name, user=user).end(delete=delete)
+    screen.document({"hub": name, "ended": True, "deleted": delete})
+    deleted = " and deleted" if delete else ""
+    screen.show_folded(Text(one_line(f"{name} is over{deleted}; the sessions of its members stay")))
+    return 0
 
-    leave_by(lambda: hubs.end(Screen(as_json=as_json), hubs.Named(name, user), delete=delete))
+
+async def _sessions(app: Longhaul, ids: Sequence[str], user: str | None, agent: str | None) -> list[Session]:
+    return [await find_session(app, Name(one, user, agent)) for one in ids]
+
+
+def _tell(screen: Screen, card: HubCard) -> None:
+    screen.document(card.model_dump(mode="json"))
+    switch = "" if card.auto_broadcast else "; answers are not told to the others"
+    screen.show_folded(Text(one_line(f"hub {card.name}, {len(card.members)} members{switch}"), style="bold"))
+    for member in card.members:
+        leaving = ", leaving" if member.leaving else ""
+        screen.show_folded(
+            Text(f"  {one_line(visible(f'{member.name}: session {member.session_id} of {member.agent}'))}{leaving}")
+        )
+    for word in card.newest:
+        screen.show_folded(
+            Text(f"  {word.number}  {one_line(visible(word.by))}: ", "dim").append(one_line(visible(word.text)))
+        )
+    for note in card.notes:
+        screen.show_folded(Text(f"  {one_line(visible(note))}", "yellow"))

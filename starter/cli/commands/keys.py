@@ -1,31 +1,46 @@
-"""The commands about keys of encrypted sessions, with their flags: keys new, rewrap."""
-# ruff: noqa: PLC0415  As in main.py: what a command needs is loaded when it runs.
+"""`longhaul keys`: a new master key, and all keys of sessions wrapped with it. No server is asked."""
 
+import base64
+import secrets
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from longhaul.starter.cli import options
-from longhaul.starter.cli.options import leave_by
+from longhaul.starter.cli.exit_codes import Exit, Misuse
+from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.reach.connection import keyring_of
+from longhaul.starter.settings import Settings
+from longhaul.stores.keys.keyring import HOW, KEY_BYTES, Masters
 
-app = typer.Typer(help="Keys that sessions are encrypted with.", no_args_is_help=True)
+group = options.SubjectCommands(no_args_is_help=True)
 
 
-@app.command()
-def new(name: Annotated[str, typer.Argument(help="What it will be called; another name for each key.")] = "1") -> None:
+@group.command()
+async def new(
+    name: Annotated[str, typer.Argument(help="What it will be called; another name for each key.")] = "1",
+) -> int:
     """Print a new master key, for LONGHAUL_MASTER_KEY. It is kept nowhere: keep it where you keep passwords.
 
     Example: longhaul keys new 2026
     """
-    from longhaul.starter.cli.work import keys
+    spelt = f"{name}:{base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()}"
+    Masters(spelt)  # raises BadKeysSetting for a name that can't be one
+    print(spelt)
+    return Exit.DONE
 
-    leave_by(lambda: keys.new(name))
 
-
-@app.command()
-def rewrap(*, as_json: options.AsJson = False) -> None:
+@group.command()
+async def rewrap(screen: Screen) -> int:
     """Wrap the keys of all sessions with the first key of LONGHAUL_MASTER_KEY; then the others may be left out."""
-    from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import keys
-
-    leave_by(lambda: keys.rewrap(Screen(as_json=as_json)))
+    keys = keyring_of(Settings())
+    if keys is None:
+        raise Misuse(f"LONGHAUL_MASTER_KEY is not set, so nothing is encrypted here; {HOW}")
+    try:
+        changed, every = await keys.rewrap()
+    finally:
+        await keys.close()
+    screen.show(Text(f"{changed} of {every} keys were wrapped anew, in {keys.place}"))
+    screen.document({"rewrapped": changed, "keys": every})
+    return Exit.DONE

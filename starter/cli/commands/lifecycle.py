@@ -1,103 +1,120 @@
-"""The commands about a session as a whole, with their flags: compact, pause, repair, rescue, resume, step."""
-# ruff: noqa: PLC0415  As in main.py: what a command needs is loaded when it runs.
+"""The commands about a session as a whole: compact, pause, repair, rescue, resume, step."""
 
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
+from longhaul.agent.values.spec.agent_spec import ContextConfig
 from longhaul.starter.cli import options
-from longhaul.starter.cli.options import on_session
+from longhaul.starter.cli.session_lookup import Name, connected, find_any, opened
+from longhaul.starter.cli.session_start import decider, whoami
+from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.visible import one_line
+
+commands = options.SubjectCommands()
 
 
-def add_to(app: typer.Typer) -> None:
-    """Make these commands known to `longhaul`."""
-    for command in (compact, pause):
-        app.command()(command)
-    for verb in ("repair", "rescue", "resume", "step"):
-        app.command(verb, help=HELP[verb])(_by_somebody(verb))
-
-
-def compact(  # noqa: PLR0913  one parameter a flag
-    s: options.SessionName,
+@commands.command()
+async def compact(
+    screen: Screen,
+    name: Name,
     *,
     trigger: Annotated[
         float | None, typer.Option(help="Do it above this share of the window, for this once; else as the agent says.")
     ] = None,
     reserve: Annotated[float | None, typer.Option(help="Keep this share of the newest messages as they are.")] = None,
     instructions: Annotated[str, typer.Option(help="What the summary shall look after.")] = "",
-    user: options.User = None,
-    agent: options.Agent = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Make a session's context shorter, if it is above its threshold.
-
-    Exit 0 shorter, or below the threshold; 3 it happens when the session goes on; 4 it could not be done.
+) -> int:
+    """Exit 0 shorter, or below the threshold; 3 it happens when the session goes on; 4 it could not be done.
     Example: longhaul compact nightly --trigger 0.3 --reserve 0.05 --instructions "Keep the ticket numbers."
     """
-    from longhaul.starter.cli.work import lifecycle as upkeep
+    async with opened(name) as session:
+        before = await session.status()
+        ratios = {"trigger_ratio": trigger, "reserve_ratio": reserve}
+        config: ContextConfig | None = None
+        if wished := {field: ratio for field, ratio in ratios.items() if ratio is not None}:
+            own = (await session.settings()).context_config
+            config = ContextConfig.model_validate({**own.model_dump(), **wished})
+        compacted = await session.compress_context(config, instructions=instructions, by=whoami())
+        after = await session.status()
+    screen.document(
+        {
+            "session": session.id,
+            "compacted": compacted,
+            "tokens_before": before.context_tokens,
+            "context_tokens": after.context_tokens,
+            "context_length": after.context_length,
+            "compressions": after.compressions,
+        }
+    )
+    if compacted:
+        line = f"{session.id}: {before.context_tokens:,} tokens became {after.context_tokens:,}"
+    else:
+        line = f"{session.id}: nothing to do at {after.context_tokens:,} of {after.context_length:,} tokens"
+    screen.show(Text(one_line(line)))
+    return 0
 
-    wish = upkeep.Wish(trigger, reserve, instructions)
-    on_session(s, user, agent, lambda screen, name: upkeep.compact(screen, name, wish), as_json=as_json)
 
-
-def pause(
-    s: options.SessionName,
+@commands.command()
+async def pause(
+    screen: Screen,
+    name: Name,
     *,
     why: Annotated[str, typer.Option(help="For whoever finds it paused.")] = "",
     approver: options.As = None,
-    user: options.User = None,
-    agent: options.Agent = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Let a session begin nothing new until somebody resumes it; what runs ends by itself.
-
-    Example: longhaul pause nightly --why "The database is being moved."
-    """
-    from longhaul.starter.cli.work import lifecycle as upkeep
-
-    on_session(s, user, agent, lambda screen, name: upkeep.pause(screen, name, why, approver), as_json=as_json)
+) -> int:
+    """Example: longhaul pause nightly --why "The database is being moved." """
+    async with opened(name) as session:
+        new = await session.pause(why=why, by=decider(approver))
+    screen.show(Text(one_line(f"{session.id} {'is paused' if new else 'was paused already'}")))
+    screen.document({"session": session.id, "paused": True, "already": not new})
+    return 0
 
 
-def _by_somebody(verb: str) -> Callable[..., None]:
-    """A command that wants to know nothing but the session, and who sends it."""
-
-    def command(
-        s: options.SessionName,
-        *,
-        approver: options.As = None,
-        user: options.User = None,
-        agent: options.Agent = None,
-        as_json: options.AsJson = False,
-    ) -> None:
-        from longhaul.starter.cli.work import lifecycle as upkeep
-
-        do = upkeep.BY_SOMEBODY[verb]
-        on_session(s, user, agent, lambda screen, name: do(screen, name, approver), as_json=as_json)
-
-    return command
+@commands.command()
+async def step(screen: Screen, name: Name, *, approver: options.As = None) -> int:
+    """Example: longhaul step nightly"""
+    async with opened(name) as session:
+        new = await session.step(by=decider(approver))
+    screen.show(Text(one_line(f"{session.id} takes {'one step' if new else 'a step already'}")))
+    screen.document({"session": session.id, "stepping": True, "already": not new})
+    return 0
 
 
-HELP = {
-    "step": """Let a paused session take one step: run the calls that may run, make its context shorter, or ask the
-    model.
+@commands.command()
+async def resume(screen: Screen, name: Name, *, approver: options.As = None) -> int:
+    """Example: longhaul resume nightly"""
+    async with opened(name) as session:
+        await session.resume(by=decider(approver))
+    screen.show(Text(one_line(f"{session.id} goes on")))
+    screen.document({"session": session.id, "resumed": True})
+    return 0
 
-    Example: longhaul step nightly
-    """,
-    "resume": """Let a session go on that is paused, or held until somebody has looked; `longhaul show S` says why it
-    is.
 
-    Example: longhaul resume nightly
-    """,
-    "repair": """Take all attachments and all thinking out of a session's context, words in their place.
-
-    For a session whose model's provider refuses each request for what stands in it. The transcript keeps everything.
+@commands.command()
+async def repair(screen: Screen, name: Name, *, approver: options.As = None) -> int:
+    """For a session whose model's provider refuses each request for what stands in it. The transcript keeps everything.
     Example: longhaul repair nightly
-    """,
-    "rescue": """Bring back a session whose tasks fail for good: it begins again from its last checkpoint, and is held.
+    """
+    async with connected() as app:
+        session = await find_any(app, name)
+        count = await session.stored.repair(by=decider(approver))
+    told = f"{count} attachments and thoughts are out of the context" if count else "nothing to repair"
+    screen.show(Text(one_line(f"{session.id}: {told}")))
+    screen.document({"session": session.id, "left_out": count})
+    return 0
 
-    Calls behind that checkpoint, which may have had their effects, are named here and told to the model.
+
+@commands.command()
+async def rescue(screen: Screen, name: Name, *, approver: options.As = None) -> int:
+    """Calls behind that checkpoint, which may have had their effects, are named here and told to the model.
     Example: longhaul rescue nightly
-    """,
-}
-"""Of the commands that are made by `_by_somebody`."""
+    """
+    async with opened(name) as session:
+        rescued = await session.rescue(by=decider(approver))
+    screen.show(Text(one_line(f"{session.id} has begun again: {rescued.hold}")))
+    for ran in rescued.ran:
+        screen.show(Text(one_line(f"  may have had its effect: {ran}")))
+    screen.document({"session": session.id, "hold": rescued.hold, "ran": [ran._asdict() for ran in rescued.ran]})
+    return 0

@@ -1,14 +1,39 @@
-"""The commands about rules, with their flags: rules list, add, revoke."""
-# ruff: noqa: PLC0415  As in main.py: what a command needs is loaded when it runs.
+"""`longhaul rules`: list them, add some, revoke one; of a session, or of a user."""
 
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
+from pydantic import ValidationError
+from rich.table import Table
+from rich.text import Text
 
+from longhaul.agent.plain.errors import what_is_wrong
+from longhaul.agent.plain.measures import iso
+from longhaul.agent.values.deadlines import LONGEST_SECONDS, seconds_in
+from longhaul.agent.values.permission import Behavior, PermissionRule
+from longhaul.agent.values.spec.known_names import without_tool
 from longhaul.starter.cli import options
-from longhaul.starter.cli.options import leave_by
+from longhaul.starter.cli.exit_codes import Misuse
+from longhaul.starter.cli.session_lookup import Name, connected, find_session
+from longhaul.starter.cli.session_start import decider
+from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.client.user_rules import RuleChange, RulesOfUser, SessionRules
+from longhaul.starter.reach.pollers import time_at
+from longhaul.starter.visible import one_line, visible
 
-app = typer.Typer(help="What a session, or all sessions of a user, may do unasked.", no_args_is_help=True)
+_NAMED = re.compile(r"(?P<tool>[^()\s]+)(?:\((?P<content>.*)\))?", re.DOTALL)
+TABLE_CELLS = 72
+"""Of a terminal: a narrower one would have columns of a few letters."""
+LONG_AGO = datetime.fromtimestamp(0, UTC)
+_STYLES = {Behavior.ALLOW: "green", Behavior.ASK: "yellow", Behavior.DENY: "red"}
+
+
+group = options.SubjectCommands(no_args_is_help=True)
 
 MaybeSession = Annotated[
     str | None, typer.Argument(metavar="[S]", help="Session id; left out with --user: that user's own rules.")
@@ -16,28 +41,42 @@ MaybeSession = Annotated[
 Why = Annotated[str, typer.Option(help="For the record.")]
 
 
-@app.command("list")
-def list_rules(
+@group.command("list")
+async def list_rules(
+    screen: Screen,
     s: MaybeSession = None,
     *,
     changes: Annotated[bool, typer.Option("--changes", help="Who added and revoked what; of a user's rules.")] = False,
     user: options.User = None,
     agent: options.Agent = None,
-    as_json: options.AsJson = False,
-) -> None:
+) -> int:
     """List the rules that a session goes by, or a user's own.
 
     Example: longhaul rules list nightly
     """
-    from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import rules as ruling
+    async with _rules_of(s, user, agent) as (app, rules):
+        if changes and isinstance(rules, RulesOfUser):
+            made = await rules.changes()
+            screen.show_folded(*(_change_line(change) for change in made))
+            screen.document([change.model_dump(mode="json") for change in made])
+            return 0
+        if changes:
+            raise Misuse("--changes is for a user's rules; those of a session stand in its events: longhaul watch S")
+        found = await rules.listed()
+        now = _spelt(await time_at(app.client)) if any(rule.expires_at for rule in found) else ""
+    if not found:
+        screen.show(Text("no rules"))
+    elif screen.width < TABLE_CELLS:
+        screen.show_folded(*(line for rule in found for line in _in_lines(rule, now)))
+    else:
+        screen.show(_table(found, now))
+    screen.document([rule.model_dump(mode="json") for rule in found])
+    return 0
 
-    whose = ruling.RuleOwner(s, user, agent)
-    leave_by(lambda: ruling.list_rules(Screen(as_json=as_json), whose, changes=changes))
 
-
-@app.command("add")
-def add_rules(  # noqa: PLR0913  one parameter a flag
+@group.command("add")
+async def add_rules(
+    screen: Screen,
     s: MaybeSession = None,
     *,
     allow: Annotated[
@@ -52,21 +91,47 @@ def add_rules(  # noqa: PLR0913  one parameter a flag
     approver: options.As = None,
     user: options.User = None,
     agent: options.Agent = None,
-    as_json: options.AsJson = False,
-) -> None:
+) -> int:
     """Add rules to a session, or to all sessions of a user.
 
     Example: longhaul rules add --user ana --deny 'Bash(git push:*)' --until 2026-12-31 --why "code freeze"
     """
-    from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import rules as ruling
+    typed = {Behavior.ALLOW: allow or (), Behavior.ASK: ask or (), Behavior.DENY: deny or ()}
+    typed_rules(typed, until, LONG_AGO)  # what is misspelt is said without a server
+    async with _rules_of(s, user, agent) as (app, book):
+        rules = typed_rules(typed, until, await time_at(app.client))
+        ids = await book.change(rules, by=decider(approver), why=why)
+        missing = await _without_tool(book, rules)
+    for rule_id, rule in zip(ids, rules, strict=True):
+        screen.show(Text(one_line(f"{rule_id}  {rule.behavior.value} {rule.spelt()}")))
+    for name in missing:
+        holds = "its agent has no such tool" if s else "it holds where an agent has one of that name"
+        screen.remark(Text(one_line(f"{name} is no tool of Longhaul's own: {holds}"), "yellow"))
+    screen.document({"added": list(ids), **({"no_tool": list(missing)} if missing else {})})
+    return 0
 
-    given = ruling.TypedRules(tuple(allow or ()), tuple(ask or ()), tuple(deny or ()), until, why, approver)
-    leave_by(lambda: ruling.add_rules(Screen(as_json=as_json), ruling.RuleOwner(s, user, agent), given))
+
+async def _without_tool(book: SessionRules | RulesOfUser, rules: Sequence[PermissionRule]) -> Sequence[str]:
+    """Tools of these rules that the session's agent does not have; for a user's rules, that not every worker has."""
+    named = [rule.tool_name for rule in rules]
+    if isinstance(book, RulesOfUser):
+        return without_tool(named, ())
+    missing = {rule.tool_name for rule in await book.listed() if rule.no_tool}
+    return [name for name in dict.fromkeys(named) if name in missing]
 
 
-@app.command("revoke")
-def revoke_rule(
+def typed_rules(typed: Mapping[Behavior, Sequence[str]], until: str | None, now: datetime) -> list[PermissionRule]:
+    """Rules as they were typed; `now`: by the clock of whoever ends them. Raises Misuse."""
+    ends = "" if until is None else end_of(until, now)
+    rules = [_rule(name, behavior, ends) for behavior, names in typed.items() for name in names]
+    if not rules:
+        raise Misuse("there is no rule; give some by --allow, --ask or --deny, as in --deny 'Bash(git push:*)'")
+    return rules
+
+
+@group.command("revoke")
+async def revoke_rule(
+    screen: Screen,
     words: Annotated[
         list[str], typer.Argument(metavar="[S] ID", help="The session and the rule's id; with --user, the id alone.")
     ],
@@ -75,13 +140,108 @@ def revoke_rule(
     approver: options.As = None,
     user: options.User = None,
     agent: options.Agent = None,
-    as_json: options.AsJson = False,
-) -> None:
+) -> int:
     """Take a rule away; calls that wait are held against what is left.
 
     Example: longhaul rules revoke nightly 3kD9xA2f --why "the migration is done"
     """
-    from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import rules as ruling
+    if len(words) > 2 or (len(words) == 1 and user is None):
+        raise Misuse("name the session and the rule's id, or --user and the id: longhaul rules revoke S ID")
+    async with _rules_of(words[0] if len(words) == 2 else None, user, agent) as (_, rules):
+        await rules.change(revoke=[words[-1]], by=decider(approver), why=why)
+    screen.show(Text(one_line(f"revoked {words[-1]}")))
+    screen.document({"revoked": [words[-1]]})
+    return 0
 
-    leave_by(lambda: ruling.revoke_rule(Screen(as_json=as_json), words, user, agent, ruling.RulesSaid(why, approver)))
+
+@asynccontextmanager
+async def _rules_of(
+    session_id: str | None, user: str | None, agent: str | None
+) -> AsyncIterator[tuple[Longhaul, SessionRules | RulesOfUser]]:
+    """A session's rules, or those of a user where no session is named."""
+    if session_id is None:
+        if user is None:
+            raise Misuse("name a session, or a user by --user")
+        async with connected() as app:
+            yield app, app.rules_of(user)
+        return
+    async with connected() as app:
+        yield app, (await find_session(app, Name(session_id, user, agent))).rules
+
+
+def _rule(name: str, behavior: Behavior, ends: str) -> PermissionRule:
+    match = _NAMED.fullmatch(name.strip())
+    if match is None:
+        raise Misuse(f"--{behavior.value}: {name!r} is no rule; write TOOL or TOOL(PATTERN), as in 'Bash(git push:*)'")
+    content = match["content"]
+    return PermissionRule(tool_name=match["tool"], rule_content=content, behavior=behavior, expires_at=ends)
+
+
+def end_of(until: str, now: datetime) -> str:
+    """A moment, from a date, a time, or how long it is to last from `now` on. Raises Misuse."""
+    ends = _moment(until, now)
+    if ends and ends <= _spelt(now):
+        raise Misuse(f"--until: {until!r} is past, so the rule would never count; write a later time, or 90m, 8h, 30d")
+    return ends
+
+
+def _moment(until: str, now: datetime) -> str:
+    if (seconds := seconds_in(until)) is not None:
+        if seconds > LONGEST_SECONDS:
+            raise Misuse(f"--until: {until!r} is more than ten years; write a shorter while, or a date")
+        return (now + timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
+    try:
+        return PermissionRule(tool_name="Bash", expires_at=until).expires_at
+    except ValidationError as error:
+        raise Misuse(f"--until: {what_is_wrong(error)}; or write a while as in 90m, 8h, 30d") from None
+
+
+def _spelt(moment: datetime) -> str:
+    return iso(int(moment.timestamp() * 1000))
+
+
+def _table(rules: Sequence[PermissionRule], now: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("id", "", "rule", "scope", "by", "why", "until"):
+        table.add_column(column, overflow="fold")
+    for rule in rules:
+        table.add_row(
+            Text(_line(rule.id)),
+            Text(rule.behavior.value, _STYLES[rule.behavior]),
+            Text.assemble(_line(rule.spelt()), (" (no such tool)" if rule.no_tool else "", "yellow")),
+            Text(rule.scope.value if rule.scope else ""),
+            Text(_line(rule.author or rule.source)),
+            Text(_line(rule.reason)),
+            Text(_until(rule, now)),
+        )
+    return table
+
+
+def _in_lines(rule: PermissionRule, now: str) -> Iterator[Text]:
+    """One rule where a table has no room; the id alone, for it is copied."""
+    yield Text.assemble(_line(rule.id), " ", (rule.behavior.value, _STYLES[rule.behavior]))
+    yield Text.assemble("  ", _line(rule.spelt()), (" (no such tool)" if rule.no_tool else "", "yellow"))
+    scope, until = rule.scope.value if rule.scope else "", _until(rule, now)
+    by = _line(rule.author or rule.source)
+    told = [scope, by and f"by {by}", until if until.startswith("expired") else until and f"until {until}"]
+    why = f": {_line(rule.reason)}" if rule.reason else ""
+    yield Text(f"  {', '.join(filter(None, told))}{why}", "dim")
+
+
+def _until(rule: PermissionRule, now: str) -> str:
+    if not rule.expires_at:
+        return ""
+    shown = rule.expires_at[:16].replace("T", " ")
+    return f"expired {shown}" if rule.expires_at <= now else f"{shown} UTC"
+
+
+def _change_line(change: RuleChange) -> Text:
+    told = [f"+ {rule.behavior.value} {rule.spelt()}" for rule in change.added]
+    told += [f"- {rule.behavior.value} {rule.spelt()}" for rule in change.revoked]
+    who = change.by or "somebody"
+    why = f": {change.why}" if change.why else ""
+    return Text(_line(f"{change.at[:16].replace('T', ' ')}  {who}  {', '.join(told)}{why}"))
+
+
+def _line(text: str) -> str:
+    return one_line(visible(text))

@@ -1,21 +1,37 @@
-"""The commands about schedules, with their flags: schedule add, apply, list, show, pause, resume, trigger, remove."""
-# ruff: noqa: PLC0415  As in main.py: what a command needs is loaded when it runs.
+"""`longhaul schedule`: requests at times that are set."""
 
-from typing import Annotated
+import dataclasses
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Annotated, get_args
 
 import typer
+from rich.text import Text
 
+from longhaul.agent.values.deadlines import LONGEST_SECONDS, seconds_in
+from longhaul.agent.values.scheduled_request import Overlap
+from longhaul.starter import render_session
 from longhaul.starter.cli import options
-from longhaul.starter.cli.options import leave_by
+from longhaul.starter.cli.exit_codes import Misuse
+from longhaul.starter.cli.session_lookup import connected
+from longhaul.starter.cli.session_start import Wishes, agent_to_begin
+from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.client.agent_files import find_sections
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.client.file_sections import apply_schedules
+from longhaul.starter.client.schedule_cards import PastFiring, ScheduleCard
+from longhaul.starter.client.schedules import Schedules
+from longhaul.starter.visible import one_line, visible
 
-app = typer.Typer(help="Requests at times that are set.", no_args_is_help=True)
+group = options.SubjectCommands(no_args_is_help=True)
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the schedule.")]
+ScheduleName = Annotated[str, typer.Argument(metavar="NAME", help="Of the schedule.")]
 
 
-@app.command()
-def add(  # noqa: PLR0913  one parameter a flag
-    name: Name,
+@group.command()
+async def add(
+    screen: Screen,
+    name: ScheduleName,
     prompt: Annotated[str, typer.Argument(help="What is asked at each firing.")],
     *,
     cron: Annotated[str, typer.Option(help="When: five fields, or a word as @daily.")] = "",
@@ -35,23 +51,38 @@ def add(  # noqa: PLR0913  one parameter a flag
     user: options.User = None,
     workspace: options.Workspace = None,
     mode: options.Mode = None,
-    as_json: options.AsJson = False,
-) -> None:
+) -> int:
     """Have something asked at the times of a cron line, or every so often.
 
     Example: longhaul schedule add morning "What changed since yesterday?" --cron "0 7 * * 1-5" --zone Europe/Berlin
     """
-    from longhaul.starter.cli.session_start import Wishes
-    from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import schedule as scheduling
+    known = next((one for one in get_args(Overlap) if one == overlap), None)
+    if overlap is not None and known is None:
+        raise Misuse(f"--overlap: there is no {overlap!r}; there are: {', '.join(get_args(Overlap))}")
+    span = None if every is None else _span("--every", every)
+    async with connected() as app:
+        spec = await agent_to_begin(app, Wishes(agent, model, session or None, user, workspace, mode))
+        card = await app.schedules.add(
+            name,
+            prompt,
+            agent=spec,
+            user=user,
+            session=session,
+            cron=cron,
+            zone=zone,
+            every=span,
+            overlap=known,
+            catch_up=_span("--catch-up", catch_up),
+            paused=paused,
+        )
+    screen.document(_row(card))
+    screen.show_folded(*_shown(card))
+    return 0
 
-    wishes = Wishes(agent, model, session or None, user, workspace, mode)
-    wanted = scheduling.Wanted(name, prompt, cron, zone, every, overlap, catch_up, paused)
-    leave_by(lambda: scheduling.add(Screen(as_json=as_json), wanted, wishes))
 
-
-@app.command()
-def apply(  # noqa: PLR0913  one parameter a flag
+@group.command()
+async def apply(
+    screen: Screen,
     agent: Annotated[str, typer.Argument(metavar="AGENT", help="Whose file: the agent's name, or the file's path.")],
     *,
     remove: Annotated[
@@ -61,74 +92,120 @@ def apply(  # noqa: PLR0913  one parameter a flag
     user: options.User = None,
     workspace: options.Workspace = None,
     mode: options.Mode = None,
-    as_json: options.AsJson = False,
-) -> None:
+) -> int:
     """Bring the schedules of an agent file into being, as it says now; as often as you like.
 
     Example: longhaul schedule apply agents/harbour.toml
     """
-    from longhaul.starter.cli.session_start import Wishes
-    from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import schedule as scheduling
+    tables = find_sections(agent or "longhaul").schedules
+    async with connected() as app:
+        spec = await agent_to_begin(app, Wishes(agent, model, None, user, workspace, mode))
+        applied = await apply_schedules(app.schedules, spec, tables, user=user, remove=remove)
+    screen.document([dataclasses.asdict(one) for one in applied])
+    if not applied:
+        screen.show(Text("the file has no schedules"))
+    for one in applied:
+        hint = f"; it stays until `longhaul schedule remove {one.name}`" if one.outcome == "gone from the file" else ""
+        screen.show_folded(Text(one_line(visible(f"{one.name}: {one.outcome}{hint}"))))
+    return 0
 
-    wishes = Wishes(agent, model, None, user, workspace, mode)
-    leave_by(lambda: scheduling.apply(Screen(as_json=as_json), wishes, remove=remove))
+
+def _span(flag: str, text: str) -> timedelta:
+    seconds = seconds_in(text)
+    if seconds is None:
+        raise Misuse(f"{flag}: {text!r} is no span; write a number with its unit, as in 90s, 30m, 4h, 2d")
+    if seconds > LONGEST_SECONDS:
+        raise Misuse(f"{flag}: {LONGEST_SECONDS / 86_400:g}d is the most")
+    return timedelta(seconds=seconds)
 
 
-@app.command("list")
-def list_all(*, as_json: options.AsJson = False) -> None:
+@group.command("list")
+async def list_all(screen: Screen) -> int:
     """List the schedules, with the next time of each."""
-    from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import schedule as scheduling
+    async with Longhaul.connect() as app:
+        cards = await app.schedules.list()
+    screen.document([_row(card) for card in cards])
+    if not cards:
+        screen.show(Text("no schedules"))
+    for card in cards:
+        screen.show_folded(*_shown(card))
+    return 0
 
-    leave_by(lambda: scheduling.list_all(Screen(as_json=as_json)))
 
-
-@app.command()
-def show(name: Name, *, as_json: options.AsJson = False) -> None:
+@group.command()
+async def show(screen: Screen, name: ScheduleName) -> int:
     """Show one schedule, and what its newest firings came to."""
-    from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import schedule as scheduling
+    async with Longhaul.connect() as app:
+        card, firings = await app.schedules.show(name), await app.schedules.firings(name)
+    screen.document({**_row(card), "firings": [dataclasses.asdict(firing) for firing in firings]})
+    screen.show_folded(*_shown(card))
+    for firing in firings:
+        screen.show_folded(_past(firing))
+    return 0
 
-    leave_by(lambda: scheduling.show(Screen(as_json=as_json), name))
 
-
-@app.command()
-def pause(
-    name: Name,
+@group.command()
+async def pause(
+    screen: Screen,
+    name: ScheduleName,
     *,
     why: Annotated[str, typer.Option(help="For whoever looks at it.")] = "",
-    as_json: options.AsJson = False,
-) -> None:
+) -> int:
     """Let a schedule fire no more until it is resumed; what it has begun goes on."""
-    from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import schedule as scheduling
-
-    leave_by(lambda: scheduling.pause(Screen(as_json=as_json), name, why))
+    return await _done(screen, name, "paused", lambda schedules: schedules.pause(name, why=why))
 
 
-@app.command()
-def resume(name: Name, *, as_json: options.AsJson = False) -> None:
+@group.command()
+async def resume(screen: Screen, name: ScheduleName) -> int:
     """Let a paused schedule fire again; what it has left out meanwhile stays left out."""
-    from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import schedule as scheduling
-
-    leave_by(lambda: scheduling.resume(Screen(as_json=as_json), name))
+    return await _done(screen, name, "resumed", lambda schedules: schedules.resume(name))
 
 
-@app.command()
-def trigger(name: Name, *, as_json: options.AsJson = False) -> None:
+@group.command()
+async def trigger(screen: Screen, name: ScheduleName) -> int:
     """Let a schedule fire once now."""
-    from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import schedule as scheduling
-
-    leave_by(lambda: scheduling.trigger(Screen(as_json=as_json), name))
+    return await _done(screen, name, "triggered", lambda schedules: schedules.trigger(name))
 
 
-@app.command()
-def remove(name: Name, *, as_json: options.AsJson = False) -> None:
+@group.command()
+async def remove(screen: Screen, name: ScheduleName) -> int:
     """Take a schedule away; its sessions stay."""
-    from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import schedule as scheduling
+    return await _done(screen, name, "removed", lambda schedules: schedules.remove(name))
 
-    leave_by(lambda: scheduling.remove(Screen(as_json=as_json), name))
+
+async def _done(screen: Screen, name: str, word: str, act: Callable[[Schedules], Awaitable[PastFiring | None]]) -> int:
+    async with Longhaul.connect() as app:
+        firing = await act(app.schedules)
+    screen.document({"schedule": name, word: True} | ({"firing": dataclasses.asdict(firing)} if firing else {}))
+    screen.show_folded(Text(one_line(f"{name} is {word}")), *([_past(firing)] if firing else []))
+    return 0
+
+
+def _row(card: ScheduleCard) -> dict[str, object]:
+    return {
+        "name": card.name,
+        **card.terms.model_dump(mode="json"),
+        "in_words": card.terms.in_words(),
+        "paused": card.paused,
+        "note": card.note,
+        "next_at": card.next_at,
+    }
+
+
+def _shown(card: ScheduleCard) -> list[Text]:
+    state = (
+        "paused" if card.paused else f"next {render_session.until(card.next_at)}" if card.next_at else "no firing ahead"
+    )
+    head = Text(f"{one_line(card.name)}, {state}", style="bold")
+    head.append(f": {one_line(visible(card.note))}" if card.note else "", "yellow")
+    whom = card.terms.agent + (f" for {card.terms.user}" if card.terms.user else "")
+    return [
+        head,
+        Text(f"  {one_line(visible(card.terms.in_words()))}"),
+        Text(f"  asks {one_line(visible(whom))}: ", "dim").append(one_line(visible(card.terms.prompt))),
+    ]
+
+
+def _past(firing: PastFiring) -> Text:
+    what = f"{firing.session} {firing.reply_id}" if firing.state == "asked" else firing.why
+    return Text(f"  {firing.at}  {firing.state:<9}  {one_line(visible(what))}")

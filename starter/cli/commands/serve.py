@@ -1,16 +1,57 @@
-"""The command `serve` with its flags: sessions by HTTP, and the tokens of those who may ask."""
-# ruff: noqa: PLC0415  As in main.py: what a command needs is loaded when it runs.
+"""`longhaul serve` and `longhaul console`: where they listen, who is let in, and how they end."""
 
+import asyncio
+import contextlib
+import ipaddress
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import typer
+import uvicorn
 
-from longhaul.starter.cli.options import leave_by
+from longhaul.starter.cli import options
+from longhaul.starter.cli.exit_codes import Exit, Misuse
+from longhaul.starter.cli.session_start import whoami
+from longhaul.starter.client.agent_files import agent_names
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.console.console_request import PATH
+from longhaul.starter.console.site import routes
+from longhaul.starter.folder_trust import trusted
+from longhaul.starter.hosting.own_process import keep_to_itself
+from longhaul.starter.provision.web_ui import host_name
+from longhaul.starter.serve.application import application
+from longhaul.starter.serve.connections import Connection
+from longhaul.starter.serve.requests import Served
+from longhaul.starter.serve.tokens import SCOPES, BadTokens, Caller, Tokens, issue
+from longhaul.starter.settings import Settings
 
-app = typer.Typer(help="Serve sessions by HTTP until Ctrl-C or SIGTERM.")
+DRAIN_SECONDS = 20
+"""What requests get that are under way when the server is to end; event streams end at once."""
+MOST_CONNECTIONS = 1_000
+UNREAD_MILLISECONDS = 60_000
+TOKENS = "serve-tokens"
+"""The file in the data directory, where LONGHAUL_SERVE_TOKENS names no other."""
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
-@app.callback(invoke_without_command=True)
+@dataclass(frozen=True, slots=True)
+class ListenPlace:
+    host: str
+    port: int
+    root_path: str = ""
+
+
+group = options.SubjectCommands()
+commands = options.SubjectCommands()
+
+
+@group.callback(invoke_without_command=True)
 def serve(
     context: typer.Context,
     *,
@@ -20,40 +61,153 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: a free one.")] = 8000,
     root_path: Annotated[str, typer.Option(help="Where a proxy in front has put it, as in /agents.")] = "",
 ) -> None:
-    """Serve sessions by HTTP until Ctrl-C or SIGTERM."""
-    if context.invoked_subcommand is not None:
-        return
-    from longhaul.starter.cli.work import serve as running
-
-    leave_by(lambda: running.serve(running.ListenPlace(host, port, root_path.rstrip("/"))))
+    if context.invoked_subcommand is None:
+        options.leave_by(lambda: _serve(ListenPlace(host, port, root_path.rstrip("/"))))
 
 
-def console(
+@commands.command()
+async def console(
     *,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: a free one.")] = 8001,
-) -> None:
-    """Serve the web console to this machine's browser, without a login, until Ctrl-C.
-
-    It listens on 127.0.0.1 alone. Everybody who can log in to this machine reaches it, and may do what you may: where
-    others can, use `longhaul serve` and its tokens, which has the same pages under /console.
+) -> int:
+    """It listens on 127.0.0.1 alone. Everybody who can log in to this machine reaches it, and may do what you may:
+    where others can, use `longhaul serve` and its tokens, which has the same pages under /console.
     """
-    from longhaul.starter.cli.work import serve as running
-
-    leave_by(lambda: running.serve(running.ListenPlace("127.0.0.1", port), login=False))
+    return await _serve(ListenPlace("127.0.0.1", port), login=False)
 
 
-@app.command()
-def token(
+async def _serve(place: ListenPlace, *, login: bool = True) -> int:
+    """Until SIGTERM or Ctrl-C. Without `login` whoever reaches this machine's own address is let in, as nobody else
+    can. Raises Misuse, Unreachable and Untrusted."""
+    keep_to_itself()
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    settings = Settings()
+    if agent_names():
+        trusted(Path.cwd())  # now, while somebody may be asked: later a request would be refused for it
+    tokens = _tokens(settings) if login else None
+    listening = listen(place, is_guarded=tokens is not None and not tokens.are_awaited())
+    with contextlib.closing(listening):
+        async with Longhaul.connect(settings=settings) as app:
+            served = Served(
+                app=app,
+                tokens=tokens,
+                local=Caller(None, whoami(), frozenset(SCOPES)),
+                hosts=hosts_of(place, settings.serve_hosts if login else ""),
+                origins=tuple(settings.serve_origins.replace(",", " ").split()) if login else (),
+                root_path=place.root_path,
+            )
+            await _run(served, listening, "" if login else PATH)
+    return Exit.DONE
+
+
+async def _run(served: Served, listening: socket.socket, page: str) -> None:
+    server = HttpServer(server_config(served))
+
+    def stop() -> None:
+        server.force_exit = served.draining.is_set()
+        server.should_exit = True
+        served.draining.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop)
+    host, port = listening.getsockname()[:2]
+    if served.is_open:
+        print(f"longhaul: {_open_to(served.tokens)}", file=sys.stderr, flush=True)
+    print(f"http://{f'[{host}]' if ':' in host else host}:{port}{served.root_path}{page}", flush=True)
+    await server.serve(sockets=[listening])
+
+
+def server_config(served: Served) -> uvicorn.Config:
+    """How sessions and pages are served."""
+    return uvicorn.Config(
+        application(served, routes(served)),
+        http=Connection,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        root_path=served.root_path,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+    )
+
+
+class HttpServer(uvicorn.Server):
+    """Signals are ours: streams have to hear of them, and the exit status says that all went well."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _open_to(tokens: Tokens | None) -> str:
+    who = "open to everybody who can log in to this machine, and to whatever a proxy on it lets through"
+    if tokens is None:
+        return f"{who}: they may do what you may. `longhaul serve` has the same pages, for whom you make tokens"
+    return f"{who}, as long as no token is made: `longhaul serve token --user NAME` closes it at once ({tokens.path})"
+
+
+def _tokens(settings: Settings) -> Tokens | None:
+    """Whoever has made tokens means them: then nobody is let in without one."""
+    try:
+        named = Tokens.of(settings.serve_tokens)
+        return named if named is not None else Tokens.made_later(settings.data_dir / TOKENS)
+    except BadTokens as error:
+        raise Misuse(str(error)) from error
+
+
+def listen(place: ListenPlace, *, is_guarded: bool) -> socket.socket:
+    """Raises Misuse: without tokens only this machine may be served."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        raise Misuse(f"--host: {place.host!r} is no address of this machine ({error})") from error
+    if not is_guarded and not ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback:
+        raise Misuse(
+            f"--host: without tokens only this machine is served, and {place.host!r} is not only this machine; make a "
+            "token by `longhaul serve token --user NAME` and set LONGHAUL_SERVE_TOKENS, or listen on 127.0.0.1"
+        )
+    try:
+        found = socket.create_server((str(address[0]), place.port), family=family, backlog=256)
+    except OSError as error:
+        raise Misuse(f"--port: {place.host}:{place.port} can't be listened on ({error}); take another one") from error
+    # asyncio does it for sockets of its own making. Else each answer's body waits 40 ms behind its headers.
+    found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # of Linux: frees what is kept for a reader that reads nothing any more
+        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNREAD_MILLISECONDS)
+    return found
+
+
+def hosts_of(place: ListenPlace, named: str) -> frozenset[str]:
+    """Names under which requests may come. Raises Misuse."""
+    names = named.replace(",", " ").split()
+    if odd := next((name for name in names if host_name(name) is None), None):
+        raise Misuse(f"LONGHAUL_SERVE_HOSTS: {odd!r} is no name of a server; write it as `agents.example`")
+    bound = f"[{place.host}]" if ":" in place.host else place.host
+    known = (host_name(name) for name in (*LOOPBACK_NAMES, bound, *names))
+    return frozenset(name for name in known if name is not None)
+
+
+@group.command("token")
+async def make_token(
     *,
     user: Annotated[str, typer.Option(help="Whose sessions it opens, and in whose name it decides.")],
     scopes: Annotated[str, typer.Option(help="Of read, answer, approve, edit, steer and admin, comma-separated.")] = (
         "read,answer,approve"
     ),
-) -> None:
+) -> int:
     """Print a new token once, and add its hash to the file of LONGHAUL_SERVE_TOKENS.
 
     Example: longhaul serve token --user ana --scopes read,answer
     """
-    from longhaul.starter.cli.work import serve as running
-
-    leave_by(lambda: running.make_token(user, scopes))
+    settings = Settings()
+    path = Path(settings.serve_tokens or settings.data_dir / TOKENS)
+    try:
+        token = issue(path, user, scopes)
+    except BadTokens as error:
+        raise Misuse(str(error)) from error
+    print(token, flush=True)
+    print(f"longhaul: its hash is in {str(path)!r}; the token is not kept, and not shown again", file=sys.stderr)
+    return Exit.DONE

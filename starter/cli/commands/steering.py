@@ -1,22 +1,87 @@
 """The commands that answer and steer sessions: approve, deny, result, settle, interrupt, stop, say, observe, notify."""
-# ruff: noqa: PLC0415  As in main.py: what a command needs is loaded when it runs.
 
-from typing import Annotated
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
+from longhaul.agent.entries import When
+from longhaul.agent.permission.preview import argument_parts
+from longhaul.agent.values.permission import PermissionRule
+from longhaul.starter import render, render_pending
 from longhaul.starter.cli import options
-from longhaul.starter.cli.options import on_session
+from longhaul.starter.cli.commands.rules import end_of
+from longhaul.starter.cli.exit_codes import Exit, Misuse
+from longhaul.starter.cli.session_lookup import (
+    Name,
+    by_session,
+    connected,
+    find_known,
+    find_session,
+    flags_of,
+    opened,
+    place_of,
+    waiting_in,
+)
+from longhaul.starter.cli.session_start import decider, whoami
+from longhaul.starter.cli.terminal.dialogs import (
+    Allow,
+    Deny,
+    Leave,
+    answered,
+    answers_to,
+    ask_about,
+    edited_by_hand,
+    own_editor,
+)
+from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.client.session import Session
+from longhaul.starter.client.wire import decision_on
+from longhaul.starter.reach.pollers import time_at
+from longhaul.starter.visible import one_line
+from longhaul.workflows.contract import PendingCall
+
+commands = options.SubjectCommands()
 
 
-def add_to(app: typer.Typer) -> None:
-    """Make these commands known to `longhaul`."""
-    for command in (approve, deny, result, settle, interrupt, stop, say, observe, notify):
-        app.command()(command)
+@dataclass(frozen=True, slots=True)
+class DecisionFlags:
+    """About one call, or all that wait."""
+
+    allow: bool
+    every: bool = False
+    """All that wait are meant."""
+    reason: str = ""
+    input: str | None = None
+    by_editor: bool = False
+    """The arguments are to be changed in the person's editor; for one call."""
+    accept_rules: bool = False
+    rules: Sequence[str] = ()
+    """By the names under which they are shown: `Bash(git add:*)`."""
+    approver: str | None = None
+    seen: str | None = None
+    """How the digest begins of what was looked at; for one call."""
+    until: str | None = None
+    """When the accepted rules end."""
+    why: str = ""
+    """Why they are accepted."""
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether nothing is said of what is allowed."""
+        return (
+            self.allow and not (self.input or self.by_editor or self.accept_rules or self.rules) and self.seen is None
+        )
 
 
-def approve(  # noqa: PLR0913  one parameter a flag
-    s: options.SessionName,
+@commands.command()
+async def approve(
+    screen: Screen,
+    name: Name,
     calls: options.Calls = None,
     *,
     every: Annotated[
@@ -40,175 +105,317 @@ def approve(  # noqa: PLR0913  one parameter a flag
     ] = None,
     why: Annotated[str, typer.Option(help="Why the rules are accepted, for the record.")] = "",
     approver: options.As = None,
-    user: options.User = None,
-    agent: options.Agent = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Let calls run that wait for a person."""
-    from longhaul.starter.cli.work import steering
-
+) -> int:
     if show:
-        on_session(s, user, agent, lambda screen, name: steering.show_whole(screen, name, calls or ()), as_json=as_json)
-    decision = steering.DecisionFlags(
+        return await _show_whole(screen, name, calls or ())
+    decision = DecisionFlags(
         allow=True,
         every=every,
         input=edit,
         by_editor=editor,
         accept_rules=accept_rules,
-        rules=tuple(rule or ()),
+        rules=rule or (),
         approver=approver,
         seen=seen,
         until=until,
         why=why,
     )
-    on_session(
-        s, user, agent, lambda screen, name: steering.decide(screen, name, calls or (), decision), as_json=as_json
-    )
+    return await _decide(screen, name, calls or (), decision)
 
 
-def deny(  # noqa: PLR0913  one parameter a flag
-    s: options.SessionName,
+@commands.command()
+async def deny(
+    screen: Screen,
+    name: Name,
     calls: options.Calls = None,
     *,
     reason: Annotated[str, typer.Option(help="The model reads it.")] = "",
     approver: options.As = None,
-    user: options.User = None,
-    agent: options.Agent = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Refuse calls that wait for a person."""
-    from longhaul.starter.cli.work import steering
-
-    decision = steering.DecisionFlags(allow=False, reason=reason, approver=approver)
-    on_session(
-        s, user, agent, lambda screen, name: steering.decide(screen, name, calls or (), decision), as_json=as_json
-    )
+) -> int:
+    return await _decide(screen, name, calls or (), DecisionFlags(allow=False, reason=reason, approver=approver))
 
 
-def result(  # noqa: PLR0913  one parameter a flag
-    s: options.SessionName,
+async def _decide(screen: Screen, name: Name, call_ids: Sequence[str], decision: DecisionFlags) -> int:
+    """Allow or deny the calls, in one letter that counts as a whole; without ids all that wait for a person. Those of
+    its sub-agents are answered in their sessions, in a letter for each."""
+    async with connected() as app:
+        root = await find_session(app, name)
+        if decision.until is not None:
+            decision = replace(decision, until=end_of(decision.until, await time_at(app.client)))
+        waiting = await waiting_in(root, call_ids, "person")
+        chosen = list(call_ids) or [each.call.call_id for each in waiting]
+        if not chosen:
+            raise Misuse(f"session {root.id!r} waits for no person; see `longhaul show {root.id}`")
+        for flag, given in (
+            ("--edit", decision.input),
+            ("--editor", decision.by_editor or None),
+            ("--seen", decision.seen),
+        ):
+            if given is not None and len(chosen) != 1:
+                raise Misuse(f"{flag} is for one call, and {len(chosen)} were chosen: {', '.join(chosen)}; name it")
+        if decision.every and call_ids:
+            raise Misuse("--all is for all calls that wait; leave the ids out, or --all")
+        if decision.allow and not decision.every and not call_ids and len(chosen) > 1 and not screen.answers:
+            raise Misuse(
+                f"{len(chosen)} calls wait, and nobody can be asked here about each: {', '.join(chosen)}; name those "
+                "that are meant, or say --all. Nothing was approved"
+            )
+        codes = list[int]()
+        for session, calls in by_session(root, waiting, call_ids):
+            shown = [call for call in calls.values() if call is not None]
+            if decision.is_bare and not call_ids and not decision.every and screen.answers:
+                codes.append(await _ask_about_each(screen, session, shown, decider(decision.approver)))
+            else:
+                codes.append(await _decide_there(screen, session, calls, decision))
+    return max(codes)
+
+
+async def _decide_there(
+    screen: Screen, session: Session, calls: Mapping[str, PendingCall | None], decision: DecisionFlags
+) -> int:
+    """`calls`: those that are decided on, by id; None for one that does not wait: its session says why not."""
+    for call in calls.values():
+        if call is not None:
+            if decision.seen is not None:
+                _check_seen(session, call, decision.seen)
+            if decision.by_editor:
+                decision = replace(decision, input=await _from_editor(screen, session, call))
+            if not screen.as_json:
+                screen.remark(render_pending.pending_call(call, width=screen.width))
+    approver = decider(decision.approver)
+    decisions = [_decision_on(call_id, call, decision) for call_id, call in calls.items()]
+    approvals = await session.decide([call or call_id for call_id, call in calls.items()], decisions, approver)
+    for call_id, call in calls.items():
+        tool = call.tool if call is not None else "call"
+        screen.show(_decided(tool, call_id, approvals.get(call_id, ""), allow=decision.allow))
+    word = "allow" if decision.allow else "deny"
+    answer: dict[str, Any] = {"session": session.id, "decision": word, "decided": list(calls)}
+    screen.document({**answer, "approvals": approvals} if approvals else answer)
+    return 0
+
+
+async def _from_editor(screen: Screen, session: Session, call: PendingCall) -> str:
+    if not (own_editor() or screen.answers):
+        raise Misuse("--editor: neither VISUAL nor EDITOR is set; set one, or give the arguments with --edit")
+    edited = await edited_by_hand(screen, call, session)
+    if edited is None:
+        raise Misuse(f"--editor: {call.call_id!r} waits as it was; nothing is decided")
+    return edited
+
+
+async def _ask_about_each(screen: Screen, session: Session, calls: list[PendingCall], approver: str) -> int:
+    """Nobody has said what they looked at: so each call is shown, and a key decides. Sent as one letter."""
+    answers = list[tuple[PendingCall, Allow | Deny]]()
+    for place, call in enumerate(calls, 1):
+        number = f"{place} of {len(calls)}: " if len(calls) > 1 else ""
+        answer = await ask_about(screen, call, session, number)
+        if not isinstance(answer, Leave):
+            answers.append((call, answer))
+    if not answers:
+        screen.show(Text("nothing was decided"))
+        return Exit.PARKED
+    decisions = [answered(call, answer) for call, answer in answers]
+    approvals = await session.decide([call for call, _ in answers], decisions, approver)
+    for call, answer in answers:
+        count = approvals.get(call.call_id, "")
+        screen.show(_decided(call.tool, call.call_id, count, allow=isinstance(answer, Allow)))
+    return Exit.DONE
+
+
+def _decided(tool: str, call_id: str, approvals: str, *, allow: bool) -> Text:
+    more = f" ({approvals}; somebody else has to approve it too)" if approvals else ""
+    return Text(one_line(f"{'approved' if allow else 'denied'} {tool} {call_id}{more}"))
+
+
+def _decision_on(call_id: str, call: PendingCall | None, decision: DecisionFlags) -> dict[str, Any]:
+    """In the body of `confirm`."""
+    rules: bool | list[PermissionRule] = decision.accept_rules
+    if decision.rules and call is not None:
+        rules = [_suggested(call, rule) for rule in decision.rules]
+    elif rules and call is not None:
+        rules = list(call.suggested_rules)
+    if isinstance(rules, list):
+        held = {"expires_at": decision.until or "", "reason": decision.why}
+        rules = [rule.model_copy(update=held) for rule in rules]
+    word = "allow" if decision.allow else "deny"
+    return decision_on(call or call_id, word, decision.reason, decision.input, rules)
+
+
+def _check_seen(session: Session, call: PendingCall, seen: str) -> None:
+    if not seen or not call.digest.startswith(seen):
+        raise Misuse(
+            f"{call.call_id!r} is not as it was when it was looked at (--seen {seen!r}, and now it is "
+            f"{render_pending.short_digest(call)!r}); look again: longhaul approve {session.id} {call.call_id} --show"
+        )
+
+
+async def _show_whole(screen: Screen, name: Name, call_ids: Sequence[str]) -> int:
+    """All of the calls that wait for a person, nothing left out, and the commands that answer; decides nothing."""
+    async with opened(name) as session:
+        waiting = await waiting_in(session, call_ids, "person")
+    if not waiting:
+        raise Misuse(f"session {session.id!r} waits for no person; see `longhaul show {session.id}`")
+    for each in waiting:
+        answer = render_pending.how_to_answer(each.session.id, each.call, flags_of(each.session))
+        screen.show(render_pending.pending_call(each.call, whole=True), answer)
+    chosen = [each.call for each in waiting]
+    whole = [{"call_id": call.call_id, "arguments": argument_parts(call.input, whole=True)} for call in chosen]
+    screen.document({"session": session.id, "pending": chosen, "whole": whole})
+    return 0
+
+
+def _suggested(call: PendingCall, name: str) -> PermissionRule:
+    for rule in call.suggested_rules:
+        if rule.spelt() == name:
+            return rule
+    offered = ", ".join(rule.spelt() for rule in call.suggested_rules) or "none"
+    raise Misuse(f"--rule: {name!r} was not suggested for call {call.call_id!r}; suggested: {offered}")
+
+
+@commands.command()
+async def result(
+    screen: Screen,
+    name: Name,
     call: Annotated[str, typer.Argument(metavar="CALL", help="The id of the call that waits.")],
     *,
     output: Annotated[str | None, typer.Option(help="The result as text.")] = None,
     file: Annotated[str | None, typer.Option(help="A file that holds it; `-` is stdin.")] = None,
     error: Annotated[bool, typer.Option("--error", help="The call failed, and this says why.")] = False,
     partial: Annotated[bool, typer.Option("--partial", help="A piece of the text; more will come.")] = False,
-    user: options.User = None,
-    agent: options.Agent = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Hand in the result of an external tool, or the answer to an MCP server that asks: by a form, without --output."""
-    from longhaul.starter.cli.work import steering
+) -> int:
+    asks = output is None and file is None and screen.answers  # whoever sits there
+    given: Any = None if asks else result_text(output, file)
+    async with opened(name) as root:
+        session = await place_of(root, call, "outside")
+        if asks:
+            asked = next((each.asked for each in await session.pending() if each.call_id == call), None)
+            is_form = asked is not None and not (error or partial)
+            given = answers_to(screen, asked) if asked is not None and is_form else result_text(output, file)
+        await session.external_result(call, given, failed=error, partial=partial, by=whoami())
+    what = "a piece of the result" if partial else "the result"
+    screen.show(Text(one_line(f"handed in {what} of {call}")))
+    screen.document({"session": session.id, "received": [call]})
+    return 0
 
-    given = steering.SteeringFlags(call, output, file, failed=error, partial=partial)
-    on_session(s, user, agent, lambda screen, name: steering.hand_in(screen, name, given), as_json=as_json)
 
-
-def settle(  # noqa: PLR0913  one parameter a flag
-    s: options.SessionName,
+@commands.command()
+async def settle(
+    screen: Screen,
+    name: Name,
     call: Annotated[str, typer.Argument(metavar="CALL", help="The id of the call in doubt.")],
     *,
     happened: Annotated[bool, typer.Option("--happened/--did-not", help="Whether it ran.", show_default=False)],
     output: Annotated[str, typer.Option(help="What it answered; the model reads it.")] = "",
     reason: Annotated[str, typer.Option(help="How you know; the model reads it.")] = "",
     approver: options.As = None,
-    user: options.User = None,
-    agent: options.Agent = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Say whether a call happened whose outcome is unknown."""
-    from longhaul.starter.cli.work import steering
-
-    word = steering.DoubtWord(happened=happened, output=output, reason=reason, by=approver)
-    on_session(s, user, agent, lambda screen, name: steering.settle(screen, name, call, word), as_json=as_json)
+) -> int:
+    async with opened(name) as root:
+        session = await place_of(root, call, "settlement")
+        await session.settle(call, happened=happened, output=output, by=decider(approver), reason=reason)
+    screen.show(Text(one_line(f"settled {call}: it {'happened' if happened else 'did not happen'}")))
+    screen.document({"session": session.id, "settled": call, "happened": happened})
+    return 0
 
 
-def interrupt(
-    s: options.SessionName,
+def result_text(output: str | None, file: str | None) -> str:
+    """From `--output`, or from the file that `--file` names (`-`: stdin). Raises Misuse."""
+    if (output is None) == (file is None):
+        raise Misuse("give the result as --output TEXT or as --file F, one of the two")
+    if file is None:
+        return output or ""
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except OSError as error:
+        raise Misuse(f"--file: {file!r} can't be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise Misuse(f"--file: {file!r} is not UTF-8 text: {error}") from error
+
+
+@commands.command()
+async def interrupt(
+    screen: Screen,
+    name: Name,
     *,
     message: Annotated[str | None, typer.Option(help="Becomes the next request.")] = None,
     request: Annotated[str | None, typer.Option(help="Of this id alone; one that waits is dropped.")] = None,
-    user: options.User = None,
-    agent: options.Agent = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """End the reply that is being made, or drop a request that waits."""
-    from longhaul.starter.cli.work import steering
-
-    on_session(s, user, agent, lambda screen, name: steering.interrupt(screen, name, message, request), as_json=as_json)
+) -> int:
+    async with opened(name) as session:
+        reply_id = await session.interrupt(message, request_id=request)
+    screen.show(Text(f"interrupted reply {reply_id}"))
+    screen.document({"session": session.id, "interrupted": reply_id})
+    return 0
 
 
-def stop(
-    s: options.SessionName,
+@commands.command()
+async def stop(
+    screen: Screen,
+    name: Name,
     call: Annotated[
         str | None, typer.Argument(metavar="[CALL]", help="Id of the call that began it; without one, all.")
     ] = None,
     *,
     approver: options.As = None,
-    user: options.User = None,
-    agent: options.Agent = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Stop what works in the background of a session: commands and sub-agents.
-
-    The agent hears of it at its next reply. Exit 0 all of it is over, 3 nobody has heard so of some of it yet.
+) -> int:
+    """The agent hears of it at its next reply. Exit 0 all of it is over, 3 nobody has heard so of some of it yet.
     Example: longhaul stop nightly toolu_01
     """
-    from longhaul.starter.cli.work import steering
+    async with connected() as app:
+        session = await find_known(app, name)
+        ends = await session.stop_background(call, by=decider(approver))
+    screen.show(*render.stopped_lines(ends))
+    screen.document({"session": session.id, "ends": ends})
+    return 0 if all(ends.values()) else Exit.PARKED
 
-    on_session(s, user, agent, lambda screen, name: steering.stop(screen, name, call, approver), as_json=as_json)
 
-
-def say(  # noqa: PLR0913  one parameter a flag
-    s: options.SessionName,
+@commands.command()
+async def say(
+    screen: Screen,
+    name: Name,
     text: Annotated[str, typer.Argument(help="A request.")],
     *,
     now: Annotated[bool, typer.Option("--now", help="The reply being made hears it at its next step.")] = False,
     interrupt: Annotated[bool, typer.Option("--interrupt", help="The reply being made ends; this is next.")] = False,
     request_id: Annotated[str | None, typer.Option(help="Sent again, it gives the same reply.")] = None,
-    user: options.User = None,
-    agent: options.Agent = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Send a session a request without waiting for its reply; it waits for its turn, if no flag says otherwise.
-
-    Example: longhaul say nightly --now "Leave the old branch alone."
-    """
-    from longhaul.starter.cli.work import steering
-
-    said = steering.Said(text, now=now, interrupt=interrupt, request_id=request_id)
-    on_session(s, user, agent, lambda screen, name: steering.say(screen, name, said), as_json=as_json)
-
-
-def observe(
-    s: options.SessionName,
-    text: Annotated[str, typer.Argument(help="What the agent shall know.")],
-    *,
-    user: options.User = None,
-    agent: options.Agent = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Add to a session's context without asking for a reply."""
-    from longhaul.starter.cli.work import steering
-
-    on_session(s, user, agent, lambda screen, name: steering.observe(screen, name, text), as_json=as_json)
+) -> int:
+    """Example: longhaul say nightly --now "Leave the old branch alone." """
+    if not text.strip():
+        raise Misuse("the text is empty; say what the agent should do")
+    if now and interrupt:
+        raise Misuse("--now goes on with the reply being made, and --interrupt ends it; give one of the two")
+    when: When = "now" if now else "interrupt" if interrupt else "queue"
+    async with opened(name) as session:
+        reply_id = await session.submit(text, request_id=request_id, when=when)
+    screen.show(Text(f"reply {reply_id}"))
+    screen.document({"session": session.id, "reply_id": reply_id, "when": when})
+    return 0
 
 
-def notify(  # noqa: PLR0913  one parameter a flag
-    s: options.SessionName,
+@commands.command()
+async def observe(
+    screen: Screen, name: Name, text: Annotated[str, typer.Argument(help="What the agent shall know.")]
+) -> int:
+    if not text.strip():
+        raise Misuse("the text is empty; say what the agent shall know")
+    async with opened(name) as session:
+        await session.observe(text)
+    screen.show(Text(one_line(f"{session.id} has observed it")))
+    screen.document({"session": session.id, "observed": 1})
+    return 0
+
+
+@commands.command()
+async def notify(
+    screen: Screen,
+    name: Name,
     event: Annotated[str, typer.Argument(help="What the agent waits for; `wake` ends a sleep.")],
     *,
     payload: Annotated[str, typer.Option(help="Text that the agent reads with it, as data from outside.")] = "",
     request_id: Annotated[str | None, typer.Option(help="Sent again, it counts once.")] = None,
-    user: options.User = None,
-    agent: options.Agent = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Tell a session of an event, which wakes the call that waits for it.
-
-    Example: longhaul notify nightly deployed --payload "build 81 is out"
-    """
-    from longhaul.starter.cli.work import steering
-
-    told = steering.EventTold(event, payload, request_id)
-    on_session(s, user, agent, lambda screen, name: steering.notify(screen, name, told), as_json=as_json)
+) -> int:
+    """Example: longhaul notify nightly deployed --payload "build 81 is out" """
+    async with opened(name) as session:
+        woken = await session.notify(event, payload, request_id=request_id, by=whoami())
+    kept = "is not waiting for it just now; it is told when it does, once for each request id"
+    screen.show(Text(one_line(f"{session.id} {'has woken up' if woken else kept}")))
+    screen.document({"session": session.id, "event": event, "woken": woken})
+    return 0

@@ -1,28 +1,37 @@
-"""The command `trust` with its flags."""
-# ruff: noqa: PLC0415  As in main.py: what a command needs is loaded when it runs.
+"""`longhaul trust`: what lies in a folder counts from now on, or no more."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from longhaul.starter.cli.options import leave_by
+from longhaul.starter import folder_trust
+from longhaul.starter.cli import options
+from longhaul.starter.cli.exit_codes import Exit, Misuse, say, show
+from longhaul.starter.visible import one_line
+
+commands = options.SubjectCommands()
 
 
-def add_to(app: typer.Typer) -> None:
-    """Make it known to `longhaul`."""
-    app.command()(trust)
-
-
-def trust(
+@commands.command()
+async def trust(
     folder: Annotated[Path, typer.Argument(help="Else the current one.")] = Path(),
     *,
     forget: Annotated[bool, typer.Option("--forget", help="Take it back.")] = False,
-) -> None:
-    """Let a folder's longhaul.toml and agents/ count, as they are now; when they change, it is asked again.
-
-    Example: longhaul trust ~/src/shop
-    """
-    from longhaul.starter.cli.work import trust as deciding
-
-    leave_by(lambda: deciding.decide(folder, forget=forget))
+) -> int:
+    """Example: longhaul trust ~/src/shop"""
+    given, folder = folder, folder.expanduser()
+    if not folder.is_dir():
+        raise Misuse(f"there is no folder {str(given)!r}")
+    folder = folder.resolve()
+    if forget:
+        folder_trust.forget(folder)
+        say(f"longhaul: not trusted any more: {one_line(str(folder))}")
+        return Exit.DONE
+    found = folder_trust.look(folder)
+    if not found.files:
+        raise Misuse(f"{str(found.folder)!r} holds neither longhaul.toml nor agents/*.toml: there is nothing to trust")
+    show(found)
+    found.remember()
+    say(f"longhaul: trusted until it changes: {one_line(str(found.folder))}")
+    return Exit.DONE

@@ -1,36 +1,96 @@
-"""The commands that only look, with their flags: sessions, show, watch, inbox."""
-# ruff: noqa: PLC0415  As in main.py: what a command needs is loaded when it runs.
+"""The commands that only look: sessions, show; inbox, everything that waits for a person, oldest first;
+watch, a session as it works.
+"""
 
+import dataclasses
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
+from longhaul.agent.plain.text import did_you_mean
+from longhaul.agent.views.event_types import AgentEvent
+from longhaul.starter import render, render_pending, render_session
 from longhaul.starter.cli import options
-from longhaul.starter.cli.options import leave_by
+from longhaul.starter.cli.exit_codes import Exit, Misuse
+from longhaul.starter.cli.session_lookup import (
+    Name,
+    below,
+    connected,
+    find_known,
+    find_session,
+    flags_of,
+    is_found_from_root,
+)
+from longhaul.starter.cli.session_lookup import below as below_root
+from longhaul.starter.cli.terminal.reply_printer import ReplyPrinter
+from longhaul.starter.cli.terminal.screen import Screen, write_json
+from longhaul.starter.client.cards import SessionCard
+from longhaul.starter.client.feed import CLOSED
+from longhaul.starter.client.inbox import Inbox
+from longhaul.starter.client.reading.queries import NoSession
+from longhaul.starter.client.session import Session
+from longhaul.starter.client.tree import WaitingBelow
+from longhaul.starter.render import MadeCall, calls_in, in_full
+from longhaul.starter.visible import one_line, visible
+from longhaul.stores.blobs.blobs import BlobsUnavailable, NoBlob
+from longhaul.workflows.contract import PendingCall, Status
+
+FORMS = ("messages", "steps")
+STATUSES = ("idle", "working", "waiting", "paused")
 
 
-def add_to(app: typer.Typer) -> None:
-    """Make these commands known to `longhaul`."""
-    for command in (sessions, show, watch, inbox):
-        app.command()(command)
+commands = options.SubjectCommands()
 
 
-def sessions(
+@commands.command()
+async def sessions(
+    screen: Screen,
     *,
     user: options.User = None,
     status: Annotated[str | None, typer.Option(help="idle, working, waiting or paused.")] = None,
     long: Annotated[bool, typer.Option("--long", "-l", help="Ask each one how full its context is.")] = False,
-    as_json: options.AsJson = False,
-) -> None:
-    """List the open sessions, newest first."""
-    from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import views
+) -> int:
+    if status is not None and status not in STATUSES:
+        raise Misuse(f"--status: there is no status {status!r}; there are: {', '.join(STATUSES)}")
+    async with connected() as app:
+        cards = await app.sessions(user=user, status=status)
+        details = await app.statuses(cards) if long else {}
+    rows = [dataclasses.asdict(card) for card in cards]
+    screen.document([{**row, "details": details.get(row["workflow_id"])} for row in rows] if long else rows)
+    if not cards:
+        screen.show(Text("no open sessions"))
+        return 0
+    head, *lines = render_session.cards(cards, width=screen.width)
+    if head:
+        screen.show(head)
+    for card, line in zip(cards, lines, strict=True):
+        name, *below = line.split("\n")
+        screen.show(name)
+        screen.show_folded(*below)
+        if card.title:
+            screen.show(render_session.titled(card, width=screen.width))
+        if long:
+            screen.show_folded(*_details(details.get(card.workflow_id)))
+    return 0
 
-    leave_by(lambda: views.sessions(Screen(as_json=as_json), user, status, long=long))
+
+def _details(status: Status | None) -> Iterator[Text]:
+    if status is None:
+        yield Text("  no worker answers for it", "yellow")
+        return
+    for line in render_session.keeping(status):
+        yield Text("  ").append_text(line)
 
 
-def show(  # noqa: PLR0913  one parameter a flag
-    s: options.SessionName,
+@commands.command()
+async def show(
+    screen: Screen,
+    name: Name,
     call: Annotated[str | None, typer.Argument(metavar="[CALL]", help="One call, with all that it answered.")] = None,
     *,
     calls: Annotated[bool, typer.Option("--calls", help="Every call, with all that it answered.")] = False,
@@ -38,22 +98,220 @@ def show(  # noqa: PLR0913  one parameter a flag
     as_: Annotated[
         str, typer.Option("--as", metavar="FORM", help="messages, or steps: actions, observations, condensations.")
     ] = "messages",
-    user: options.User = None,
-    agent: options.Agent = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Show one session: what the model reads, cost, what it waits for and how to answer; or calls of it in full."""
-    from longhaul.starter.cli.session_lookup import Name
-    from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import views
-
-    screen, name = Screen(as_json=as_json), Name(s, user, agent)
+) -> int:
     if calls or call is not None:
-        leave_by(lambda: views.show_calls(screen, name, call))
-    leave_by(lambda: views.show(screen, name, full=full, form=as_))
+        return await _show_calls(screen, name, call)
+    if as_ not in FORMS:
+        raise Misuse(f"--as: there is no form {as_!r}; there are: {', '.join(FORMS)}")
+    if as_ == "steps":
+        return await _show_steps(screen, name)
+    async with connected() as app:
+        session = await find_known(app, name)
+        status = await session.status()
+        pending = await session.own_pending()
+        below = (
+            [each for each in await session.tree.pending() if each.above]
+            if any(not child.outcome for child in status.children)
+            else []
+        )
+        messages = [message async for message in (session.transcript() if full else session.context())]
+    waits = {
+        "pending": pending,
+        "below": [{"session": each.session.id, "agent": each.session.spec.name, "call": each.call} for each in below],
+    }
+    screen.document({"status": status, **waits, "full": full, "transcript": messages, "links": session.links})
+    screen.show_folded(render_session.head(status))
+    screen.show(*(Text(f"{name}: {one_line(visible(address))}", "dim") for name, address in session.links.items()))
+    screen.show(Text())
+    if not full and status.messages > len(messages):
+        screen.show(
+            Text(f"(of {status.messages} messages the model reads {len(messages)}; all of them: --full)", "dim")
+        )
+    whole_by = shlex.join(["longhaul", "show", session.id, "--calls", *flags_of(session)])
+    screen.show(*render_session.transcript(messages, width=screen.width, whole_by=lambda _: whole_by))
+    screen.show(*render.sub_agents(status))
+    screen.show(*render.commands(status))
+    screen.show_folded(*render_session.waiting(session.id, pending, flags_of(session)))
+    screen.show_folded(*_waiting_below(session, pending, below))
+    screen.show_folded(*render_session.decisions(status))
+    screen.show_folded(*render_session.refusals(status))
+    return 0
 
 
-def watch(
+def _waiting_below(root: Session, pending: Sequence[PendingCall], below: Sequence[WaitingBelow]) -> Iterator[Text]:
+    tree = [*pending, *(each.call for each in below)]
+    for each in below:
+        place = root if is_found_from_root(each.call, tree) else each.session
+        flags = [*(below_root(each.session.id, each.call, tree) if place is root else ()), *flags_of(place)]
+        yield from render_session.waiting(place.id, [each.call], flags)
+
+
+async def _show_calls(screen: Screen, name: Name, call_id: str | None) -> int:
+    """All calls that were ever made, or the named one, with all that they answered."""
+    async with connected() as app:
+        session = await find_known(app, name)
+        made = calls_in([message async for message in session.transcript()])
+        found = [call for call in made if call_id in (None, call.call_id)]
+        if call_id is not None and not found:
+            known = did_you_mean(call_id, (call.call_id for call in made))
+            raise Misuse(f"session {visible(name.session_id)!r} has made no call {visible(call_id)!r}; {known}")
+        if call_id is not None:
+            found[-1] = await _in_whole(screen, session, found[-1])
+    screen.document(found if call_id is None else found[-1])
+    for call in found:
+        screen.show(*in_full(call), Text())
+    if not found:
+        screen.show(Text("no calls were made"))
+    return 0
+
+
+async def _in_whole(screen: Screen, session: Session, call: MadeCall) -> MadeCall:
+    """With its whole output, where that was shortened and lies among the session's blobs."""
+    try:
+        whole = await session.stored.whole_output(call.output)
+    except (NoBlob, BlobsUnavailable) as error:
+        screen.remark(Text(f"the whole output can't be read: {one_line(visible(str(error)))}", "yellow"))
+        return call
+    return call if whole is None else dataclasses.replace(call, output=whole)
+
+
+async def _show_steps(screen: Screen, name: Name) -> int:
+    """All that happened, event by event, in OpenHands' words."""
+    async with connected() as app:
+        session = await find_known(app, name)
+        events = [event async for event in session.trajectory()]
+    screen.document(events)
+    screen.show(*render_session.steps(events, width=screen.width))
+    return 0
+
+
+@commands.command()
+async def inbox(
+    screen: Screen,
+    *,
+    user: options.User = None,
+    team: Annotated[str | None, typer.Option(help="Of agents with this `team`.")] = None,
+    tool: Annotated[str | None, typer.Option(help="Calls of this tool.")] = None,
+    overdue: Annotated[bool, typer.Option("--overdue", help="Reminded of, escalated or expired.")] = False,
+) -> int:
+    async with connected() as app:
+        found = await app.inbox(user=user, team=team, tool=tool, overdue=overdue)
+    for_people = ("person", "settlement", "budget")
+    waiting = [
+        (card, call, _answered_at(found, card, call))
+        for card, call in found.calls
+        if call.waits_for in for_people or call.asked is not None
+    ]
+    asleep = [(card, call) for card, call in found.calls if call.waits_for == "wake-up"]
+    stopped = [*found.held, *found.paused]
+    rows = [_row(place, call, card) for card, call, place in waiting]
+    rows += [_stopped(card, why) for card, why in stopped]
+    parked = [
+        {**_named(card), "waits_for": "host", "asked_at": card.waiting_since, "why": why} for card, why in found.parked
+    ]
+    screen.document([*rows, *(_row(card, call, card) for card, call in asleep), *parked])
+    if found.silent:
+        names = ", ".join(one_line(card.session_id) for card in found.silent[:10])
+        more = f" and {len(found.silent) - 10} more" if len(found.silent) > 10 else ""
+        screen.remark(f"longhaul: these wait, but no worker answers for them: {names}{more}")
+    if not waiting and not stopped and not found.silent:
+        screen.show(Text("nothing waits for a person"))
+    for number, (card, call, place) in zip(_numbers(waiting), waiting, strict=True):
+        screen.show_folded(_head(found.root_of(card) or card, call).append(number, "dim"))
+        flags = (
+            [*below(card.session_id, call, _tree(found, place)), *_flags(place)] if place is not card else _flags(card)
+        )
+        screen.show_folded(
+            render_pending.pending_call(call, width=screen.width),
+            render_pending.how_to_answer(place.session_id, call, flags),
+            Text(),
+        )
+    for card, status in stopped:
+        screen.show_folded(*_shown_stopped(card, status), Text())
+    for card, why in found.parked:
+        screen.show_folded(Text(f"{_name(card)}, {render_session.ago(card.waiting_since)}", style="bold"))
+        screen.show_folded(Text(f"  parked: {one_line(why)}", "yellow"), Text())
+    for card, call in asleep:
+        # Nobody has to do anything; whoever wants to may wake it.
+        until = (Text(f"  {line}") for line in render_pending.deadline(call))
+        how = render_pending.how_to_answer(card.session_id, call, _flags(card))
+        screen.show_folded(Text(f"{_name(card)}, asleep", style="bold"), *until, how, Text())
+    return 0
+
+
+def _answered_at(found: Inbox, card: SessionCard, call: PendingCall) -> SessionCard:
+    """The root's name, where that says which call is meant; else the session that waits."""
+    root = found.root_of(card)
+    if root is None:
+        return card
+    return root if is_found_from_root(call, _tree(found, root)) else card
+
+
+def _tree(found: Inbox, root: SessionCard) -> list[PendingCall]:
+    return [each for of, each in found.calls if root.workflow_id in (of.workflow_id, of.root_workflow_id)]
+
+
+def _numbers(waiting: list[tuple[SessionCard, PendingCall, SessionCard]]) -> Iterator[str]:
+    """Which of a session's calls each one is, where several wait together."""
+    together = Counter((card.workflow_id, call.waits_for) for card, call, _ in waiting)
+    shown = Counter[tuple[str, str]]()
+    for card, call, _ in waiting:
+        of = card.workflow_id, call.waits_for
+        shown[of] += 1
+        yield f", {shown[of]} of {together[of]}" if together[of] > 1 else ""
+
+
+def _head(card: SessionCard, call: PendingCall) -> Text:
+    """Whose, since when, until when, and whether it is late."""
+    shown = Text(f"{_name(card)}, {render_session.ago(call.asked_at)}", style="bold")
+    if call.expires_at:
+        shown.append(f", deadline {render_session.until(call.expires_at)}")
+    if call.escalated_at or call.expired_at:
+        shown.append(", ESCALATED" if call.escalated_at and not call.expired_at else ", OVERDUE", "red")
+    elif call.reminded_at:
+        shown.append(", reminded of", "yellow")
+    return shown
+
+
+def _shown_stopped(card: SessionCard, status: Status) -> Iterator[Text]:
+    since = card.waiting_since if status.hold else status.paused_since
+    yield Text(f"{_name(card)}, {render_session.ago(since)}", style="bold")
+    if status.hold:
+        yield Text(f"  held: {one_line(status.hold)}", "red")
+    else:
+        yield Text(f"  {one_line(render_session.paused(status))}", "yellow")
+    resume = shlex.join(["longhaul", "resume", card.session_id, *_flags(card)])
+    yield Text(f"  {one_line(resume)}")
+
+
+def _name(card: SessionCard) -> str:
+    return f"{one_line(card.session_id)}{f' of {one_line(card.user_id)}' if card.user_id else ''}"
+
+
+def _flags(card: SessionCard) -> list[str]:
+    user = [] if card.user_id is None else ["--user", card.user_id]
+    return [*user, "--agent", card.agent]
+
+
+def _named(card: SessionCard) -> dict[str, object]:
+    return {"session": card.session_id, "user": card.user_id, "agent": card.agent, "team": card.team}
+
+
+def _row(place: SessionCard, call: PendingCall, card: SessionCard) -> dict[str, object]:
+    """`place`: where it is answered; `sub_session` is there where that is not the session that waits."""
+    below = {} if place is card else {"sub_session": card.session_id, "sub_agent": card.agent}
+    return {**_named(place), **below, **call.model_dump(mode="json")}
+
+
+def _stopped(card: SessionCard, status: Status) -> dict[str, object]:
+    told = {"waits_for": "resume", "asked_at": card.waiting_since}
+    if status.hold:
+        return {**_named(card), **told, "hold": status.hold}
+    return {**_named(card), **told, "paused_by": status.paused_by, "paused_why": status.paused_why}
+
+
+@commands.command()
+async def watch(
     s: Annotated[list[str], typer.Argument(metavar="S…", help="One session, or several in one feed.")],
     *,
     start: Annotated[
@@ -63,27 +321,90 @@ def watch(
     agent: options.Agent = None,
     play: options.Play = False,
     as_json: Annotated[bool, typer.Option("--json", help="One event a line as JSON, and nothing else.")] = False,
-) -> None:
-    """Follow what a session does, with text as it is said. Ctrl-C leaves it alone."""
-    from longhaul.starter.cli.session_lookup import Name
-    from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import views
-
+) -> int:
     names = [Name(each, user, agent) for each in s]
     screen = Screen(as_json=as_json, play=play)
-    leave_by(lambda: views.watch_all(screen, names, start) if s[1:] else views.watch(screen, names[0], start))
+    return await (_watch_all(screen, names, start) if s[1:] else _watch(screen, names[0], start))
 
 
-def inbox(
-    *,
-    user: options.User = None,
-    team: Annotated[str | None, typer.Option(help="Of agents with this `team`.")] = None,
-    tool: Annotated[str | None, typer.Option(help="Calls of this tool.")] = None,
-    overdue: Annotated[bool, typer.Option("--overdue", help="Reminded of, escalated or expired.")] = False,
-    as_json: options.AsJson = False,
-) -> None:
-    """List all that waits for a person, oldest first."""
-    from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import views
+async def _watch(screen: Screen, name: Name, start: int) -> int:
+    """Until Ctrl-C, or until the session has closed. With --json one event a line, recorded ones and live ones."""
+    async with connected() as app:
+        session = await find_session(app, name)
+        try:
+            look = Look(screen, session, flags_of(session))
+            async with aclosing(session.follow(start)) as events, screen.lively():
+                async for event in events:
+                    if screen.as_json:
+                        write_json(event)
+                    else:
+                        await look.take(event)
+        except NoSession:
+            screen.remark(Text("the session has closed", style="dim"))
+        await screen.sounds.done()
+    return Exit.DONE
 
-    leave_by(lambda: views.inbox(Screen(as_json=as_json), views.InboxFilter(user, team, tool, overdue)))
+
+async def _watch_all(screen: Screen, names: Sequence[Name], start: int | None) -> int:
+    """Several in one feed, until all have closed. With --json each line names its session."""
+    async with connected() as app:
+        sessions = [await find_session(app, name) for name in names]
+        looks = {
+            session.workflow_id: Look(screen, session, flags_of(session), f"{one_line(session.id)}, ")
+            for session in sessions
+        }
+        last = ""
+        async with app.feed(sessions, start=start, live=screen.as_json) as feed:
+            async for item in feed:
+                session, event = item.session, item.event
+                if screen.as_json:
+                    write_json({"session": session.id, "number": item.number, **event.outside()})
+                    continue
+                if last != session.workflow_id:
+                    last = session.workflow_id
+                    looks[last].begin_anew()
+                await looks[last].take(event)
+                if event.name == CLOSED:
+                    screen.remark(Text(f"{one_line(session.id)} has closed", style="dim"))
+    return Exit.DONE
+
+
+class Look:
+    """At one session, by somebody who takes no part in it."""
+
+    def __init__(self, screen: Screen, session: Session, flags: Sequence[str], name: str = "") -> None:
+        """`flags` are repeated in the commands that answer; `name` begins each heading."""
+        self._screen = screen
+        self._session = session
+        self._flags = flags
+        self._name = name
+        self._reply_id = ""
+        self._headed = False
+        self._progress: ReplyPrinter | None = None
+
+    def begin_anew(self) -> None:
+        """Something else was shown meanwhile: say once more what this is about."""
+        self._headed = False
+
+    async def take(self, event: AgentEvent) -> None:
+        if self._progress is None or event.reply_id not in ("", self._reply_id):
+            self._reply_id, self._headed = event.reply_id, False
+            self._progress = ReplyPrinter(self._screen, self._session, self._reply_id, looks_on=True)
+        if not self._headed:
+            self._headed = True
+            head = f"{self._name}reply {self._reply_id}" if self._reply_id else self._name.rstrip(", ")
+            self._screen.show(*([Text(head, style="bold" if self._name else "dim")] if head else []))
+        await self._progress.take(event)
+        if event.type.startswith("REQUIRE_"):
+            await self._say_how(event)
+
+    async def _say_how(self, event: AgentEvent) -> None:
+        """The commands that answer what still waits; of a closed session nothing does."""
+        asked = {call.id for call in event.tool_calls}
+        try:
+            pending = await self._session.own_pending()
+        except NoSession:
+            return
+        for call in pending:
+            if call.call_id in asked:
+                self._screen.show(render_pending.how_to_answer(self._session.id, call, self._flags))

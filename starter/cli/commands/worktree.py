@@ -1,54 +1,62 @@
-"""The commands about git working trees of sessions, with their flags: worktree list, merge, discard."""
-# ruff: noqa: PLC0415  As in main.py: what a command needs is loaded when it runs.
+"""Lists, merges and drops working trees for `longhaul worktree`: they lie on this machine, and no session is asked."""
 
+import asyncio
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from longhaul.starter.cli import options
-from longhaul.starter.cli.options import leave_by
+from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.settings import Settings
+from longhaul.starter.visible import one_line
+from longhaul.stores.worktrees import worktrees
+from longhaul.stores.worktrees.git import repository_at
 
-app = typer.Typer(
-    help="Git working trees that sessions have of their own: merged, or thrown away. On the machine of the repository.",
-    no_args_is_help=True,
-)
+group = options.SubjectCommands(no_args_is_help=True)
 
 Repository = Annotated[Path, typer.Option("--repository", help="Its top; else the current directory.")]
 Branch = Annotated[str, typer.Argument(metavar="BRANCH", help="As `worktree list` shows it.")]
 
 
-@app.command("list")
-def list_(*, repository: Repository = Path(), as_json: options.AsJson = False) -> None:
+@group.command("list")
+async def list_worktrees(screen: Screen, *, repository: Repository = Path()) -> int:
     """Show the branches on which sessions work in trees of their own, and where those lie."""
-    from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import worktree
+    found = await asyncio.to_thread(lambda: worktrees.listed(repository_at(repository.resolve())))
+    screen.document([{"branch": one.branch, "root": str(one.root), "workflow": one.session_key} for one in found])
+    for one in found:
+        screen.show_fields(*(Text(one_line(str(each))) for each in (one.branch, one.root, one.session_key)))
+    if not found:
+        screen.show(Text("no session has a working tree of this repository"))
+    return 0
 
-    leave_by(lambda: worktree.show(Screen(as_json=as_json), repository.resolve()))
 
-
-@app.command()
-def merge(
+@group.command()
+async def merge(
+    screen: Screen,
     branch: Branch,
     *,
     repository: Repository = Path(),
     keep: Annotated[bool, typer.Option("--keep", help="Leave the tree and its branch there.")] = False,
-    as_json: options.AsJson = False,
-) -> None:
+) -> int:
     """Commit what lies in a session's tree, and merge it into what is checked out here.
 
     Example: longhaul worktree merge longhaul/3f9a0c1d2e4b
     """
-    from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import worktree
+    data_dir, repository = Settings().data_dir, repository.resolve()
+    commit = await asyncio.to_thread(worktrees.merge, repository, data_dir, branch)
+    if not keep:
+        await asyncio.to_thread(worktrees.discard, repository, data_dir, branch)
+    screen.show(Text(one_line(f"merged {branch} as {commit[:12]}" if commit else f"{branch} holds nothing new")))
+    screen.document({"branch": branch, "merged": commit, "kept": keep})
+    return 0
 
-    leave_by(lambda: worktree.merge(Screen(as_json=as_json), repository.resolve(), branch, keep=keep))
 
-
-@app.command()
-def discard(branch: Branch, *, repository: Repository = Path(), as_json: options.AsJson = False) -> None:
+@group.command()
+async def discard(screen: Screen, branch: Branch, *, repository: Repository = Path()) -> int:
     """Throw away a session's tree and its branch, with all that lies in them."""
-    from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import worktree
-
-    leave_by(lambda: worktree.discard(Screen(as_json=as_json), repository.resolve(), branch))
+    gone = await asyncio.to_thread(worktrees.discard, repository.resolve(), Settings().data_dir, branch)
+    screen.show(Text(one_line(f"threw away {gone.branch} and {gone.root}")))
+    screen.document({"branch": gone.branch, "root": str(gone.root)})
+    return 0

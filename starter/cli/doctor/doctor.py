@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rich.text import Text
 
+from longhaul.starter.cli import options
 from longhaul.starter.cli.doctor.local_checks import KEYS, Check, agents_instructions, on_this_machine
 from longhaul.starter.cli.doctor.server_checks import WORKERS_KEYS, on_the_server, on_the_stores
 from longhaul.starter.cli.doctor.worker_checks import on_the_mcp_servers, on_the_models, on_the_wiring
@@ -45,8 +46,12 @@ def _untrusted(folder: Path) -> Check:
     return Check(NAME, ok=False, detail=f"{folder} is not trusted: commands that need its files are refused", mend=mend)
 
 
+commands = options.SubjectCommands()
+
+
+@commands.command()
 async def doctor(screen: Screen) -> int:
-    """Exit code 0 when the essentials are there, of which a server and the stores are some; else 1."""
+    """Exit 0 when the essentials are there, of which a server and the stores are some; else 1."""
     settings, of_the_folder = settings_here()
     checks = [of_the_folder, *on_this_machine(settings)]
     checks += agents_instructions()

@@ -16,7 +16,7 @@ from longhaul.activities.tools.registry import Toolbox, default_tools
 from longhaul.agent.permission.decision_table import decide_call
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
-from longhaul.starter.cli.work.permission import BadLine, answer, read_call
+from longhaul.starter.cli.commands.permission import BadLine, answer, read_call
 from tests.activities.corpora.stage import corpus
 from tests.limits import usual
 

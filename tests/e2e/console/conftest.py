@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
-from longhaul.starter.cli.work.serve import HttpServer, ListenPlace, hosts_of, listen, server_config
+from longhaul.starter.cli.commands.serve import HttpServer, ListenPlace, hosts_of, listen, server_config
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.serve.requests import Served
 from longhaul.starter.serve.tokens import Caller, Tokens, digest_of

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from pypdf import PdfReader, PdfWriter
 
+from longhaul.starter.cli.commands import knowledge
+from longhaul.starter.cli.commands.knowledge import Document, NoDocument, read_document
 from longhaul.starter.cli.exit_codes import Exit
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.cli.work import knowledge
-from longhaul.starter.cli.work.knowledge import Document, NoDocument, read_document
 
 
 def pdf_of(*pages: bytes, kids: str = "", length: str = "") -> bytes:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from longhaul.starter.cli.commands import keys
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.cli.work import keys
 from longhaul.starter.reach.connection import keyring_of
 from longhaul.starter.settings import Settings
 from longhaul.stores.keys.keyring import BadKeysSetting, WrongMaster

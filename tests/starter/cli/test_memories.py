@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from longhaul.starter.cli.commands import knowledge, memory
+from longhaul.starter.cli.commands.knowledge import NoDocument, documents_in, passages_of, read_document
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.cli.work import knowledge, memory
-from longhaul.starter.cli.work.knowledge import NoDocument, documents_in, passages_of, read_document
 from longhaul.stores.memories.memories import MemoryOwner, NewMemory
 from longhaul.stores.memories.open_memories import open_knowledge
 from longhaul.stores.memories.sqlite_memories import SqliteMemories
@@ -69,7 +69,7 @@ async def test_files_of_two_folders_of_one_name_do_not_replace_each_other(
         (folder / "tides.md").write_text(text)
 
     async def put(*paths: Path, called: str | None = None) -> list[str]:
-        await knowledge.add(screen, "harbour", [*paths], called)
+        await knowledge.add(screen, "harbour", [*paths], called=called)
         return [*told(capsys)["added"]]
 
     with pytest.raises(Misuse, match=r"two files would be the document 'docs/tides\.md'"):
@@ -82,12 +82,12 @@ async def test_files_of_two_folders_of_one_name_do_not_replace_each_other(
     assert await put(x) == ["docs/tides.md"]
     assert await put(y / "tides.md", called="neap.md") == ["neap.md"]
     assert (await put(y, called="pilot"), await put(y, called="docs")) == ([], ["docs/tides.md"])
-    await knowledge.listed(screen, None)
+    await knowledge.list_documents(screen)
 
     assert [each["name"] for each in told(capsys)["documents"]] == ["docs/tides.md", "neap.md", "pilot/tides.md"]
     for refused in ([x, y], [x]):
         with pytest.raises(Misuse, match="--as: it is the name of one file or folder"):
-            await knowledge.add(screen, "harbour", refused, "/" if len(refused) == 1 else "docs")
+            await knowledge.add(screen, "harbour", refused, called="/" if len(refused) == 1 else "docs")
 
 
 async def test_a_document_of_an_older_release_is_replaced_by_the_file_of_its_name(
@@ -115,11 +115,11 @@ async def test_what_was_put_in_is_searched_listed_and_taken_out(
     await knowledge.add(screen, "harbour", [harbour(tmp_path)])
     capsys.readouterr()
 
-    await knowledge.search(screen, "harbour", "When does the ferry leave?", 5)
+    await knowledge.search(screen, "harbour", "When does the ferry leave?", limit=5)
     (passage,) = told(capsys)["passages"]
     await knowledge.delete(screen, "harbour", ["harbour/tides.md"], every=False)
     deleted = told(capsys)
-    await knowledge.listed(screen, None)
+    await knowledge.list_documents(screen)
 
     assert passage["document"] == "harbour/ferries.html"
     assert passage["text"].split() == ["Ferries", "The", "ferry", "leaves", "at", "noon."]
@@ -134,17 +134,17 @@ async def test_memories_are_listed_and_deleted_for_one_user(capsys: pytest.Captu
         await kept.record(MemoryOwner(user, "lamp"), new)
     screen = Screen(as_json=True)
 
-    await memory.listed(screen, "ana", None, 2)
+    await memory.list_memories(screen, user="ana", limit=2)
     newest, other = told(capsys)["memories"]
-    assert await memory.delete(screen, [newest["id"], "4711"], "ana", None, every=False) == Exit.TROUBLE
-    assert await memory.delete(screen, [other["id"]], "ben", None, every=False) == Exit.TROUBLE
+    assert await memory.delete(screen, [newest["id"], "4711"], user="ana") == Exit.TROUBLE
+    assert await memory.delete(screen, [other["id"]], user="ben") == Exit.TROUBLE
     capsys.readouterr()
-    await memory.delete(screen, [], "ben", "lamp", every=True)
+    await memory.delete(screen, every=True, user="ben", agent="lamp")
 
     assert told(capsys) == {"deleted": 3}
     left = await kept.list_memories(MemoryOwner("ana", None), 9)
     assert [each.text.partition("\x1b")[0] for each in left] == ["ana 1", "ana 0"]
-    await memory.listed(Screen(), "ana", None, 9)
+    await memory.list_memories(Screen(), user="ana")
     assert "\x1b" not in capsys.readouterr().out
 
 
@@ -155,11 +155,11 @@ async def test_what_can_not_be_meant_is_refused_with_a_sentence(tmp_path: Path) 
     with pytest.raises(Misuse, match="can't be the name of a knowledge base"):
         await knowledge.add(screen, "../harbour", [tmp_path])
     with pytest.raises(Misuse, match="there is no knowledge base 'harbor'; there are: none"):
-        await knowledge.search(screen, "harbor", "tides", 5)
+        await knowledge.search(screen, "harbor", "tides")
     with pytest.raises(Misuse, match="or say --all"):
         await knowledge.delete(screen, "harbour", [], every=False)
     with pytest.raises(Misuse, match="or say --all"):
-        await memory.delete(screen, ["1"], "ana", None, every=True)
+        await memory.delete(screen, ["1"], every=True, user="ana")
 
 
 def test_files_that_are_no_documents_say_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

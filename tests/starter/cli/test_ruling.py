@@ -5,19 +5,16 @@ from datetime import UTC, datetime
 import pytest
 
 from longhaul.agent.values.permission import Behavior
+from longhaul.starter.cli.commands.rules import end_of, list_rules, revoke_rule, typed_rules
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.cli.work.rules import RuleOwner, RulesSaid, TypedRules, end_of, list_rules, revoke_rule
 
 NOW = datetime(2026, 11, 28, 9, 30, tzinfo=UTC)
 
 
-def given(*, allow: tuple[str, ...] = (), deny: tuple[str, ...] = (), until: str | None = None) -> TypedRules:
-    return TypedRules(allow=allow, ask=(), deny=deny, until=until, why="", approver="ana")
-
-
 def test_a_rule_is_typed_as_it_is_shown() -> None:
-    rules = given(allow=("Bash(git add:*)", "Read"), deny=("Write(/proj/a (copy)/**)",), until="2999-12-31").rules(NOW)
+    typed = {Behavior.ALLOW: ["Bash(git add:*)", "Read"], Behavior.DENY: ["Write(/proj/a (copy)/**)"]}
+    rules = typed_rules(typed, "2999-12-31", NOW)
 
     assert [(rule.tool_name, rule.rule_content, rule.behavior) for rule in rules] == [
         ("Bash", "git add:*", Behavior.ALLOW),
@@ -28,20 +25,20 @@ def test_a_rule_is_typed_as_it_is_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "sentence"),
+    ("denied", "until", "sentence"),
     [
-        (given(), "there is no rule; give some by --allow, --ask or --deny"),
-        (given(deny=("rm -rf",)), "'rm -rf' is no rule"),
-        (given(deny=("Bash",), until="soon"), "'soon' is no time"),
-        (given(deny=("Bash",), until="2020-01-31"), "'2020-01-31' is past"),
-        (given(deny=("Bash",), until="2020-01-31T18:00+02:00"), "is past, so the rule would never count"),
-        (given(deny=("Bash",), until="0m"), "'0m' is past"),
-        (given(deny=("Bash",), until="3651d"), "'3651d' is more than ten years"),
+        ([], None, "there is no rule; give some by --allow, --ask or --deny"),
+        (["rm -rf"], None, "'rm -rf' is no rule"),
+        (["Bash"], "soon", "'soon' is no time"),
+        (["Bash"], "2020-01-31", "'2020-01-31' is past"),
+        (["Bash"], "2020-01-31T18:00+02:00", "is past, so the rule would never count"),
+        (["Bash"], "0m", "'0m' is past"),
+        (["Bash"], "3651d", "'3651d' is more than ten years"),
     ],
 )
-def test_what_is_no_rule_is_refused(typed: TypedRules, sentence: str) -> None:
+def test_what_is_no_rule_is_refused(denied: list[str], until: str | None, sentence: str) -> None:
     with pytest.raises(Misuse, match=sentence):
-        typed.rules(NOW)
+        typed_rules({Behavior.DENY: denied}, until, NOW)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +56,6 @@ def test_an_end_may_be_given_as_a_while(until: str, ends: str) -> None:
 
 async def test_somebody_has_to_be_named() -> None:
     with pytest.raises(Misuse, match="name a session, or a user by --user"):
-        await list_rules(Screen(), RuleOwner(None), changes=False)
+        await list_rules(Screen())
     with pytest.raises(Misuse, match="name the session and the rule's id"):
-        await revoke_rule(Screen(), ["x"], None, None, RulesSaid("", None))
+        await revoke_rule(Screen(), ["x"])

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from longhaul.starter.cli.work.views import _head
+from longhaul.starter.cli.commands.views import _head
 from longhaul.starter.client.cards import SessionCard, query
 from longhaul.starter.client.inbox import is_overdue
 from longhaul.workflows.contract import PendingCall

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from longhaul.starter.cli.work.serve import server_config
+from longhaul.starter.cli.commands.serve import server_config
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.serve.request_checks import MOST_BODY_BYTES, PROBES
 from longhaul.starter.serve.requests import Served

@@ -14,8 +14,8 @@ import pytest
 from openapi_spec_validator import validate
 
 from longhaul.agent.views.event_types import AgentEvent
+from longhaul.starter.cli.commands.serve import ListenPlace, hosts_of, listen
 from longhaul.starter.cli.exit_codes import Misuse
-from longhaul.starter.cli.work.serve import ListenPlace, hosts_of, listen
 from longhaul.starter.provision.web_ui import host_name
 from longhaul.starter.serve.application import application
 from longhaul.starter.serve.event_stream import first_wanted, framed

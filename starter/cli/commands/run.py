@@ -4,15 +4,16 @@ import asyncio
 import json
 import sys
 import uuid
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
+import typer
 from rich.text import Text
 
 from longhaul.agent.plain.json_schemas import why_unusable
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.views.transcript import final_text
+from longhaul.starter.cli import options
 from longhaul.starter.cli.exit_codes import Misuse, Outcome
 from longhaul.starter.cli.session_lookup import connected
 from longhaul.starter.cli.session_start import Wishes, open_session, whoami
@@ -20,43 +21,66 @@ from longhaul.starter.cli.terminal.conversation import Conversation, interruptin
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.visible import one_line
 
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    prompt: str
-    """`-`: read it from stdin."""
-    request_id: str | None
-    detach: bool
-    schema: str | None = None
-    """A file with the JSON schema that the answer has to fit."""
+commands = options.SubjectCommands()
 
 
-async def run(wishes: Wishes, request: Request, screen: Screen) -> int:
-    """Ask, and see the reply through. Returns the exit code."""
-    prompt, schema = _prompt(request.prompt), _schema(request.schema)
+@commands.command()
+async def run(
+    prompt: Annotated[str, typer.Argument(help="What to ask; `-` reads it from stdin.")],
+    *,
+    agent: options.Agent = None,
+    model: options.Model = None,
+    called: options.Set = None,
+    session: options.Session = None,
+    user: options.User = None,
+    workspace: options.Workspace = None,
+    mode: options.Mode = None,
+    request_id: Annotated[str | None, typer.Option(help="Sent again, it gives the same reply.")] = None,
+    detach: Annotated[bool, typer.Option("--detach", help="Do not wait for the reply.")] = False,
+    max_iters: Annotated[
+        int | None, typer.Option(min=1, max=1_000_000, help="The most steps that a reply of this session takes.")
+    ] = None,
+    schema: Annotated[
+        str | None, typer.Option(metavar="FILE", help="A JSON schema: the answer is a value that fits it.")
+    ] = None,
+    max_cost: Annotated[float | None, typer.Option(help="The most dollars that this session may spend.")] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(help="The most tokens that this session may read and write.")
+    ] = None,
+    play: options.Play = False,
+    as_json: options.AsJson = False,
+) -> int:
+    wishes = Wishes(agent, model, session, user, workspace, mode, max_iters, max_cost, max_tokens, tuple(called or ()))
+    screen = Screen(as_json=as_json, play=play)
+    question, fits = _prompt(prompt), _schema(schema)
     async with connected(lambda sentence: screen.remark(Text(f"longhaul: {one_line(sentence)}", "yellow"))) as app:
         screen.notices = app.settings.notices
-        session = await open_session(app, wishes)
-        screen.remark(Text(f"session {one_line(session.id)}", style="dim"))
-        conversation = Conversation(session, screen, whoami())
+        opened = await open_session(app, wishes)
+        screen.remark(Text(f"session {one_line(opened.id)}", style="dim"))
+        conversation = Conversation(opened, screen, whoami())
         async with interrupting(conversation):
-            code = await _ask(conversation, screen, prompt, request, schema)
+            code = await _ask(conversation, screen, question, request_id, fits, detach=detach)
         await screen.sounds.done()
         return code
 
 
 async def _ask(
-    conversation: Conversation, screen: Screen, prompt: str | Msg, request: Request, schema: dict[str, Any] | None
+    conversation: Conversation,
+    screen: Screen,
+    prompt: str | Msg,
+    given_id: str | None,
+    schema: dict[str, Any] | None,
+    *,
+    detach: bool,
 ) -> int:
-    session = conversation.session
-    request_id = request.request_id or uuid.uuid4().hex
-    if request.detach:
+    session, request_id = conversation.session, given_id or uuid.uuid4().hex
+    if detach:
         reply_id = await session.submit(prompt, request_id=request_id, structured_model=schema)
         screen.show(Text(f"request {one_line(request_id)}\nreply {reply_id}"))
         screen.document({"session": session.id, "request_id": request_id, "reply_id": reply_id})
         return 0
     # A request that was sent before is shown from its beginning, wherever that lies.
-    start = 1 if request.request_id else await newest_event(session) + 1
+    start = 1 if given_id else await newest_event(session) + 1
     try:
         outcome = await conversation.ask(prompt, request_id, start, schema)
     except asyncio.CancelledError:

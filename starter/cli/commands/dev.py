@@ -7,14 +7,17 @@ import sys
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from longhaul.starter.cli.exit_codes import Exit
+import typer
+
+from longhaul.starter.cli import options
+from longhaul.starter.cli.exit_codes import Exit, perform
 from longhaul.starter.hosting.own_process import LAST_SECONDS, keep_to_itself
 from longhaul.starter.hosting.worker_extra import check_installed
 from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
-from longhaul.starter.provision.processes import bound_to_parent, kill_group
+from longhaul.starter.provision.processes import bound_to_parent, kill_group, worker_command
 from longhaul.starter.provision.temporal_cli import find_temporal
 from longhaul.starter.reach.connection import DEFAULT_ADDRESS
 from longhaul.starter.settings import Settings
@@ -27,25 +30,11 @@ WORKER_STOP_SECONDS = LAST_SECONDS + 2.0
 """On top of what the worker grants to the calls that it is running."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """What `longhaul dev` was asked for."""
-
-    data_dir: Path | None
-    """Given: the server's database and the worker's data lie in it together."""
-    port: int
-    ui_port: int
-    worker: bool
+commands = options.SubjectCommands()
 
 
 def say(sentence: str) -> None:
     print(f"longhaul dev: {sentence}", file=sys.stderr, flush=True)
-
-
-def worker_command() -> list[str]:
-    """Without a folder at the head of Python's path (-P): the one that we happen to stand in would be preferred to what
-    is installed, and the worker's own, whose rooms have common names, to modules of the operator's."""
-    return [sys.executable, "-P", "-m", "longhaul.worker"]
 
 
 async def settle_settings() -> int:
@@ -55,19 +44,27 @@ async def settle_settings() -> int:
     return Exit.DONE
 
 
-def become_worker() -> None:
-    """Replace this process by a worker against TEMPORAL_ADDRESS."""
+@commands.command()
+def worker() -> None:
+    if code := perform(settle_settings):
+        raise typer.Exit(code)
     command = worker_command()
     os.execv(command[0], command)  # noqa: S606  nothing of a shell is wanted
 
 
-async def serve(layout: Layout) -> int:
-    """Server and worker until Ctrl-C or SIGTERM, or until the server ends by itself."""
+@commands.command()
+async def dev(
+    *,
+    data_dir: Annotated[Path | None, typer.Option(help="Keeps all state; else `dev` in LONGHAUL_DATA_DIR.")] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the Temporal server; 0: a free one.")] = 7233,
+    ui_port: Annotated[int, typer.Option(min=0, max=65535, help="Of the Web UI; 0: a free one.")] = 8233,
+    no_worker: Annotated[bool, typer.Option("--no-worker", help="The server alone.")] = False,
+) -> int:
     keep_to_itself()
     settings = Settings()
-    if layout.worker:
+    if not no_worker:
         check_installed()
-    directory = (layout.data_dir or settings.data_dir / "dev").expanduser().absolute()
+    directory = (data_dir or settings.data_dir / "dev").expanduser().absolute()
     # On this thread although it blocks: a child bound to its parent dies with the thread that started it.
     temporal = _found_temporal()
     stop, hurry = asyncio.Event(), asyncio.Event()
@@ -77,8 +74,8 @@ async def serve(layout: Layout) -> int:
         DevServerSettings(
             temporal=temporal,
             directory=directory,
-            port=layout.port,
-            ui_port=layout.ui_port,
+            port=port,
+            ui_port=ui_port,
             search_attributes=SEARCH_ATTRIBUTES,
         )
     )
@@ -86,10 +83,11 @@ async def serve(layout: Layout) -> int:
         print(f"Temporal  {server.address}\nWeb UI    {server.ui_url}\ndata      {directory}", flush=True)
         if server.address != DEFAULT_ADDRESS:
             print(f"commands  export TEMPORAL_ADDRESS={server.address}", flush=True)
-        keeper = WorkerKeeper(worker_command(), _worker_environment(layout, server.address))
-        async with _workers(layout, keeper, settings.graceful_shutdown_timeout + WORKER_STOP_SECONDS, hurry):
-            ended = await _first(stop, server)
-    return ended
+        if no_worker:
+            return await _first(stop, server)
+        keeper = WorkerKeeper(worker_command(), _worker_environment(data_dir, server.address))
+        async with _workers(keeper, settings.graceful_shutdown_timeout + WORKER_STOP_SECONDS, hurry):
+            return await _first(stop, server)
 
 
 def _found_temporal() -> Path:
@@ -121,11 +119,8 @@ async def _first(stop: asyncio.Event, server: DevServer) -> int:
 
 
 @asynccontextmanager
-async def _workers(layout: Layout, keeper: "WorkerKeeper", seconds: float, hurry: asyncio.Event) -> AsyncIterator[None]:
+async def _workers(keeper: "WorkerKeeper", seconds: float, hurry: asyncio.Event) -> AsyncIterator[None]:
     """One worker after the other while the block lasts; the last one is stopped in order at its end."""
-    if not layout.worker:
-        yield
-        return
     task = asyncio.create_task(keeper.keep())
     try:
         yield
@@ -156,7 +151,8 @@ class WorkerKeeper:
             status = await self._process.wait()
             if asyncio.get_running_loop().time() - began > STEADY_SECONDS:
                 pause = 1.0
-            say(f"the worker died ({_cause(status)}); starting another in {pause:g} s")
+            cause = f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+            say(f"the worker died ({cause}); starting another in {pause:g} s")
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
 
@@ -174,14 +170,11 @@ class WorkerKeeper:
         await waits[0]
 
 
-def _cause(status: int) -> str:
-    return f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
-
-
-def _worker_environment(layout: Layout, address: str) -> dict[str, str]:
-    """Ours, but pointed at our own server: whatever TEMPORAL_… says about another one is left out."""
+def _worker_environment(data_dir: Path | None, address: str) -> dict[str, str]:
+    """Ours, but pointed at our own server: whatever TEMPORAL_… says about another one is left out. With a `data_dir`
+    the server's database and the worker's data lie in it together."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TEMPORAL_")}
     kept |= {"TEMPORAL_ADDRESS": address, "TEMPORAL_NAMESPACE": "default"}
-    if layout.data_dir is not None:
-        kept["LONGHAUL_DATA_DIR"] = str(layout.data_dir.expanduser().absolute())
+    if data_dir is not None:
+        kept["LONGHAUL_DATA_DIR"] = str(data_dir.expanduser().absolute())
     return kept

@@ -6,12 +6,14 @@ import sys
 import uuid
 from collections.abc import Callable, Coroutine
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from rich.text import Text
 
 from longhaul.agent.entries import When
 from longhaul.agent.values.spec.agent_spec import AgentSpec
+from longhaul.starter.cli import options
 from longhaul.starter.cli.exit_codes import Exit, Misuse, Outcome
 from longhaul.starter.cli.session_lookup import connected
 from longhaul.starter.cli.session_start import Wishes, open_session, whoami
@@ -32,13 +34,26 @@ HISTORY = "chat_history"
 """What was typed, in the data directory."""
 
 
-def which_of(newest: bool, pick: bool) -> Which:  # noqa: FBT001  two flags, as they came
-    """What --continue and --pick come to."""
-    return "picked" if pick else "newest" if newest else "named"
+commands = options.SubjectCommands()
 
 
-async def chat(wishes: Wishes, screen: Screen, *, play: bool = False, which: Which = "named") -> int:
-    """Until /quit or the end of input. Returns the exit code."""
+@commands.command()
+async def chat(
+    *,
+    agent: options.Agent = None,
+    model: options.Model = None,
+    called: options.Set = None,
+    session: options.Session = None,
+    user: options.User = None,
+    workspace: options.Workspace = None,
+    mode: options.Mode = None,
+    newest: Annotated[bool, typer.Option("--continue", "-c", help="Go on with the newest session.")] = False,
+    pick: Annotated[bool, typer.Option("--pick", help="Go on with a session of a list, open or closed.")] = False,
+    play: options.Play = False,
+) -> int:
+    wishes = Wishes(agent, model, session, user, workspace, mode, called=tuple(called or ()))
+    screen = Screen(play=play)
+    which: Which = "picked" if pick else "newest" if newest else "named"
     if which != "named" and wishes.session is not None:
         raise Misuse("--session names the session; leave out --continue and --pick, or --session")
     if which == "picked" and not screen.answers:
@@ -50,11 +65,11 @@ async def chat(wishes: Wishes, screen: Screen, *, play: bool = False, which: Whi
 
     async with connected(tell) as app:
         screen.notices = app.settings.notices
-        session = await (open_session(app, wishes) if which == "named" else found_again(app, screen, wishes, which))
+        first = await (open_session(app, wishes) if which == "named" else found_again(app, screen, wishes, which))
         may_type = screen.renders and screen.answers
         typed = typed_before() if may_type else ""
         with returns_as_typed() if may_type else nullcontext():
-            return await _chat_on(app, session, screens, typed, play=play)
+            return await _chat_on(app, first, screens, typed, play=play)
 
 
 async def _chat_on(app: Longhaul, session: Session, screens: list[Screen], typed: str, *, play: bool) -> int:

@@ -1,0 +1,181 @@
+"""The table of all commands: `longhaul --help` is made of it alone, and a command loads its module when it is called.
+
+Most modules load temporalio and half of the product, which takes seconds.
+"""
+
+from collections.abc import Iterator, MutableMapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRow:
+    """One command, or one group of commands, of `longhaul`."""
+
+    name: str
+    help: str
+    """The first paragraph; what a command's function says in its docstring comes after it."""
+    module: str
+    """Below `starter/cli`. A group is the module's `group`; a command of its own stands in the module's `commands`."""
+    group: bool = False
+
+
+COMMANDS = (
+    CommandRow("dev", "Run a Temporal development server and one worker until Ctrl-C.", "commands.dev"),
+    CommandRow("worker", "Run one worker against TEMPORAL_ADDRESS.", "commands.dev"),
+    CommandRow(
+        "run",
+        "Ask for one reply and follow it. Exit 0 finished, 3 parked, 4 the agent failed, 2 bad usage, 130 interrupted.",
+        "commands.run",
+    ),
+    CommandRow("chat", "Talk with an agent: /quit or Ctrl-D leaves, Ctrl-C interrupts.", "commands.chat"),
+    CommandRow("sessions", "List the open sessions, newest first.", "commands.views"),
+    CommandRow(
+        "show",
+        "Show one session: what the model reads, cost, what it waits for and how to answer; or calls of it in full.",
+        "commands.views",
+    ),
+    CommandRow(
+        "watch", "Follow what a session does, with text as it is said. Ctrl-C leaves it alone.", "commands.views"
+    ),
+    CommandRow("inbox", "List all that waits for a person, oldest first.", "commands.views"),
+    CommandRow("approve", "Let calls run that wait for a person.", "commands.steering"),
+    CommandRow("deny", "Refuse calls that wait for a person.", "commands.steering"),
+    CommandRow(
+        "result",
+        "Hand in the result of an external tool, or the answer to an MCP server that asks: by a form, without "
+        "--output.",
+        "commands.steering",
+    ),
+    CommandRow("settle", "Say whether a call happened whose outcome is unknown.", "commands.steering"),
+    CommandRow("interrupt", "End the reply that is being made, or drop a request that waits.", "commands.steering"),
+    CommandRow("stop", "Stop what works in the background of a session: commands and sub-agents.", "commands.steering"),
+    CommandRow(
+        "say",
+        "Send a session a request without waiting for its reply; it waits for its turn, if no flag says otherwise.",
+        "commands.steering",
+    ),
+    CommandRow("observe", "Add to a session's context without asking for a reply.", "commands.steering"),
+    CommandRow("notify", "Tell a session of an event, which wakes the call that waits for it.", "commands.steering"),
+    CommandRow("compact", "Make a session's context shorter, if it is above its threshold.", "commands.lifecycle"),
+    CommandRow(
+        "pause",
+        "Let a session begin nothing new until somebody resumes it; what runs ends by itself.",
+        "commands.lifecycle",
+    ),
+    CommandRow(
+        "repair",
+        "Take all attachments and all thinking out of a session's context, words in their place.",
+        "commands.lifecycle",
+    ),
+    CommandRow(
+        "rescue",
+        "Bring back a session whose tasks fail for good: it begins again from its last checkpoint, and is held.",
+        "commands.lifecycle",
+    ),
+    CommandRow(
+        "resume",
+        "Let a session go on that is paused, or held until somebody has looked; `longhaul show S` says why it is.",
+        "commands.lifecycle",
+    ),
+    CommandRow(
+        "step",
+        "Let a paused session take one step: run the calls that may run, make its context shorter, or ask the model.",
+        "commands.lifecycle",
+    ),
+    CommandRow(
+        "budget",
+        "Show what a session may spend, has spent and has left; raise it, or end a reply that waits for more.",
+        "commands.budget",
+    ),
+    CommandRow(
+        "trust",
+        "Let a folder's longhaul.toml and agents/ count, as they are now; when they change, it is asked again.",
+        "commands.trust",
+    ),
+    CommandRow(
+        "console", "Serve the web console to this machine's browser, without a login, until Ctrl-C.", "commands.serve"
+    ),
+    CommandRow("doctor", "Say what is installed, reachable and missing, with the line that mends it.", "doctor.doctor"),
+    CommandRow("state", "A session's AgentState as JSON.", "commands.state", group=True),
+    CommandRow("permission", "What an agent may do unasked.", "commands.permission", group=True),
+    CommandRow("rules", "What a session, or all sessions of a user, may do unasked.", "commands.rules", group=True),
+    CommandRow("rollout", "New versions of the workers.", "commands.rollout", group=True),
+    CommandRow("schedule", "Requests at times that are set.", "commands.schedule", group=True),
+    CommandRow("hub", "Rooms of agents: what one answers, the others are told.", "commands.hub", group=True),
+    CommandRow("keys", "Keys that sessions are encrypted with.", "commands.keys", group=True),
+    CommandRow(
+        "worktree",
+        "Git working trees that sessions have of their own: merged, or thrown away. On the machine of the repository.",
+        "commands.worktree",
+        group=True,
+    ),
+    CommandRow("serve", "Serve sessions by HTTP until Ctrl-C or SIGTERM.", "commands.serve", group=True),
+    CommandRow("mcp", "MCP servers that agents use, and Longhaul as one.", "commands.mcp", group=True),
+    CommandRow("memory", "What agents remember of their users.", "commands.memory", group=True),
+    CommandRow("knowledge", "Documents that agents may search.", "commands.knowledge", group=True),
+)
+_ROWS = {row.name: row for row in COMMANDS}
+
+
+class TableGroup(TyperGroup):
+    """`longhaul` itself: lists the rows, and loads the command that is called."""
+
+    def __init__(self, **about: Any) -> None:
+        super().__init__(**about)
+        self.commands = LoadedCommands()
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        del ctx
+        return list(_ROWS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """For a list: name and help, of which nothing is loaded."""
+        del ctx
+        row = _ROWS.get(cmd_name)
+        return None if row is None else TyperCommand(row.name, help=row.help)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """For a call."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command if name is None else self.commands[name], rest
+
+
+class LoadedCommands(MutableMapping[str, Any]):
+    """By name, each loaded when it is looked up: who makes the reference of them looks up all."""
+
+    def __init__(self) -> None:
+        self._loaded = dict[str, Any]()
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            self._loaded[name] = load(_ROWS[name])
+        return self._loaded[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._loaded[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_ROWS)
+
+    def __len__(self) -> int:
+        return len(_ROWS)
+
+
+def load(row: CommandRow) -> Any:
+    """The command, or the group, as Typer calls it."""
+    module = import_module(f"longhaul.starter.cli.{row.module}")
+    if row.group:
+        command: Any = typer.main.get_group(module.group)
+        command.name = row.name
+    else:
+        command = typer.main.get_group(module.commands).commands[row.name]
+    command.help = "\n\n".join(filter(None, (row.help, command.help)))
+    return command
