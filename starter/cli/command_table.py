@@ -11,6 +11,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from longhaul.agent.letters.sentences import SENTENCES
+
 
 @dataclass(frozen=True, slots=True)
 class CommandRow:
@@ -22,6 +24,11 @@ class CommandRow:
     module: str
     """Below `starter/cli`. A group is the module's `group`; a command of its own stands in the module's `commands`."""
     group: bool = False
+
+
+def _of_letter(name: str, module: str, letter: str = "") -> CommandRow:
+    """A command that does what a letter does, and no more."""
+    return CommandRow(name, f"{SENTENCES[letter or name]}.", module)
 
 
 COMMANDS = (
@@ -51,22 +58,18 @@ COMMANDS = (
         "--output.",
         "commands.steering",
     ),
-    CommandRow("settle", "Say whether a call happened whose outcome is unknown.", "commands.steering"),
-    CommandRow("interrupt", "End the reply that is being made, or drop a request that waits.", "commands.steering"),
-    CommandRow("stop", "Stop what works in the background of a session: commands and sub-agents.", "commands.steering"),
+    _of_letter("settle", "commands.steering"),
+    _of_letter("interrupt", "commands.steering"),
+    _of_letter("stop", "commands.steering", "stop_background"),
     CommandRow(
         "say",
         "Send a session a request without waiting for its reply; it waits for its turn, if no flag says otherwise.",
         "commands.steering",
     ),
-    CommandRow("observe", "Add to a session's context without asking for a reply.", "commands.steering"),
-    CommandRow("notify", "Tell a session of an event, which wakes the call that waits for it.", "commands.steering"),
-    CommandRow("compact", "Make a session's context shorter, if it is above its threshold.", "commands.lifecycle"),
-    CommandRow(
-        "pause",
-        "Let a session begin nothing new until somebody resumes it; what runs ends by itself.",
-        "commands.lifecycle",
-    ),
+    _of_letter("observe", "commands.steering"),
+    _of_letter("notify", "commands.steering"),
+    _of_letter("compact", "commands.lifecycle"),
+    _of_letter("pause", "commands.lifecycle"),
     CommandRow(
         "repair",
         "Take all attachments and all thinking out of a session's context, words in their place.",
@@ -77,16 +80,8 @@ COMMANDS = (
         "Bring back a session whose tasks fail for good: it begins again from its last checkpoint, and is held.",
         "commands.lifecycle",
     ),
-    CommandRow(
-        "resume",
-        "Let a session go on that is paused, or held until somebody has looked; `longhaul show S` says why it is.",
-        "commands.lifecycle",
-    ),
-    CommandRow(
-        "step",
-        "Let a paused session take one step: run the calls that may run, make its context shorter, or ask the model.",
-        "commands.lifecycle",
-    ),
+    _of_letter("resume", "commands.lifecycle"),
+    _of_letter("step", "commands.lifecycle"),
     CommandRow(
         "budget",
         "Show what a session may spend, has spent and has left; raise it, or end a reply that waits for more.",

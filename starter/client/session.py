@@ -247,7 +247,7 @@ class Session(Steering):
 
     async def confirm(
         self,
-        call: PendingCall | str,
+        call_id: PendingCall | str,
         *,
         allow: bool,
         reason: str = "",
@@ -260,8 +260,8 @@ class Session(Steering):
         A PendingCall stands for what was seen: when that has changed since, the decision is refused. Returns `1 of 2`
         for an approval that another person's has to follow, else nothing.
         """
-        decision = decision_on(call, "allow" if allow else "deny", reason, input, rules)
-        return (await self.decide([call], [decision], approver)).get(call_id_of(call), "")
+        decision = decision_on(call_id, "allow" if allow else "deny", reason, input, rules)
+        return (await self.decide([call_id], [decision], approver)).get(call_id_of(call_id), "")
 
     async def confirm_all(
         self,
@@ -299,29 +299,42 @@ class Session(Steering):
         return self if at is None or at.workflow_id == self.workflow_id else self._sub_agent(at)
 
     async def external_result(
-        self, call: PendingCall | str, output: Any, *, failed: bool = False, partial: bool = False, by: str = ""
+        self, call_id: PendingCall | str, output: Any, *, failed: bool = False, partial: bool = False, by: str = ""
     ) -> None:
-        """Hand in the result of an external tool; with `partial`, a piece of its text, and more will come.
+        """Hand in the result of an external tool; with `partial`, a piece of its text, and more will come. A call of a
+        sub-agent may be named by its id too.
 
         Raises Refused, which names the places where it does not fit the tool's schema.
         """
-        if (place := self._place(call)) is not self:
-            return await place.external_result(call, output, failed=failed, partial=partial, by=by)
-        result = {"id": call_id_of(call), "output": output, "state": "error" if failed else "success"}
+        result = {"id": call_id_of(call_id), "output": output, "state": "error" if failed else "success"}
         if partial:
             result["partial"] = True
-        await self._sending.update("external_result", {"results": [result], "by": by})
-        return None
+        await self._update_where_it_waits(call_id, "external_result", {"results": [result], "by": by})
 
     async def settle(
-        self, call: PendingCall | str, *, happened: bool, output: str = "", by: str = "", reason: str = ""
+        self, call_id: PendingCall | str, *, happened: bool, output: str = "", by: str = "", reason: str = ""
     ) -> None:
-        """Say whether a call happened whose outcome is unknown; the model hears of it. Raises Refused."""
-        if (place := self._place(call)) is not self:
-            return await place.settle(call, happened=happened, output=output, by=by, reason=reason)
-        body = {"call_id": call_id_of(call), "happened": happened, "output": output, "by": by, "reason": reason}
-        await self._sending.update("settle", body)
-        return None
+        """Say whether a call happened whose outcome is unknown; the model hears of it. A call of a sub-agent may be
+        named by its id too. Raises Refused."""
+        body = {"call_id": call_id_of(call_id), "happened": happened, "output": output, "by": by, "reason": reason}
+        await self._update_where_it_waits(call_id, "settle", body)
+
+    async def _update_where_it_waits(self, call_id: PendingCall | str, name: str, body: dict[str, Any]) -> None:
+        """Of a call that has only its id the sub-agents are asked when the session itself has refused it."""
+        if isinstance(call_id, PendingCall):
+            await self._place(call_id)._sending.update(name, body)  # noqa: SLF001  a session too
+            return
+        try:
+            await self._sending.update(name, body)
+        except Refused:
+            below = [each for each in await self.tree.pending() if each.above and each.call.call_id == call_id]
+            if not below:
+                raise
+            if len(below) > 1:
+                places = ", ".join(each.session.id for each in below)
+                told = f"call_id: {call_id!r} waits in several sessions: {places}; answer it in one of these"
+                raise Refused(told) from None
+            await below[0].session._sending.update(name, body)  # noqa: SLF001  a session too
 
     @property
     def links(self) -> dict[str, str]:

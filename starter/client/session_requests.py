@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from pydantic_core import to_jsonable_python
+
 from longhaul.agent.plain.errors import LonghaulError
 from longhaul.agent.plain.hooks import Hooks
 from longhaul.agent.values.budget import End, Raise
@@ -52,10 +54,16 @@ class Steering:
     async def configure(self, **settings: Any) -> None:
         """Change `mode`, `confirm` or `analyzers`, add `rules`, set `max_iters`, `model` or fields of
         `model_config`, as `{"reasoning_effort": "high"}`, from the next call of a model on; `by` says who."""
-        await self._sending.update_with_start("configure", {key: plain(value) for key, value in settings.items()})
+        if not settings.keys() - {"by"}:
+            raise Refused("configure: it changes nothing; give mode, rules, max_iters, model, …")
+        await self._sending.update_with_start("configure", to_jsonable_python(settings))
 
     async def interrupt(
-        self, message: str | Msg | None = None, *, reply_id: str | None = None, request_id: str | None = None
+        self,
+        message: str | Msg | Sequence[Msg] | None = None,
+        *,
+        reply_id: str | None = None,
+        request_id: str | None = None,
     ) -> str:
         """End the reply that is being made, or just the named one; a message becomes the next request.
 
@@ -122,16 +130,13 @@ async def ends_of(call_ids: list[str], status: Ask, moves: Moves) -> dict[str, s
         async with asyncio.timeout(STOP_SECONDS):
             while not all(ends.values()):
                 await moves.note()
-                known = _known(await status())
+                now = await status()
+                known: dict[str, str] = {one.call_id: one.outcome for one in now.children}
+                known |= {one.call_id: one.fate for one in now.commands}
                 ends = {call_id: known.get(call_id, "unknown") for call_id in call_ids}
                 if not all(ends.values()):
                     await moves.rest()
     return ends
-
-
-def _known(status: Status) -> Mapping[str, str]:
-    """How each stands that the session remembers."""
-    return {one.call_id: one.outcome for one in status.children} | {one.call_id: one.fate for one in status.commands}
 
 
 class CompressionFailed(LonghaulError):

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
 
+from longhaul.agent.letters.answers import Compacted
 from longhaul.agent.values.permission import Behavior, PermissionMode
 from longhaul.starter.console.changes import or_told, then
 from longhaul.starter.console.console_request import Visit
@@ -16,7 +17,7 @@ from longhaul.starter.console.pages import page
 from longhaul.starter.console.transcript import marked
 from longhaul.starter.serve.problems import Problem
 from longhaul.starter.serve.requests import path_values
-from longhaul.starter.serve.response_bodies import Compacted, Copied, RulesBody
+from longhaul.starter.serve.response_bodies import Copied, RulesBody
 from longhaul.starter.visible import harmless
 from longhaul.workflows.contract import Status
 

@@ -12,12 +12,12 @@ from typing import Any
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp
 
+from longhaul.agent.letters.answers import BackgroundEnds
 from longhaul.starter.client.wire import check_name
 from longhaul.starter.console import pages
 from longhaul.starter.console.console_request import Visit, message_of
 from longhaul.starter.console.schema_forms import Field, answers_of, edited, fields_of
 from longhaul.starter.console.transcript import waiting_row
-from longhaul.starter.serve.acts import BackgroundEnds
 from longhaul.starter.serve.problems import Problem, problem_of, wrong
 from longhaul.starter.serve.response_bodies import Calls, Decided, Tools
 from longhaul.starter.visible import harmless

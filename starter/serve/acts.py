@@ -5,24 +5,15 @@ Who does it is always the caller: nobody decides in another's name.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 from starlette.responses import Response
 
-from longhaul.agent.letters.bodies import (
-    ChangeBudget,
-    Configure,
-    Interrupt,
-    Notify,
-    Observe,
-    ReplaceState,
-    Settle,
-    StopBackground,
-    Submit,
-)
+from longhaul.agent.letters.all_letters import LetterRow
+from longhaul.agent.letters.bodies import Submit
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.states.state_json import BadPath
 from longhaul.starter.serve.problems import Problem, wrong
@@ -32,15 +23,11 @@ from longhaul.starter.serve.request_bodies import (
     Edits,
     Requesting,
     Results,
-    Starting,
 )
 from longhaul.starter.serve.requests import Answer, Call, Handler, request_id_of, session_of, session_to_begin
 from longhaul.starter.serve.response_bodies import (
-    BudgetLimits,
     Copied,
     Decided,
-    Interrupted,
-    Notified,
     Taken,
 )
 from longhaul.workflows.contract import PendingCall
@@ -48,13 +35,23 @@ from longhaul.workflows.contract import PendingCall
 Found = TypeVar("Found")
 
 
-def by_method(name: str, told: Callable[[Any], Answer] = lambda _: None) -> Handler:
-    """What a method of `Session` makes of the body's fields, which are its arguments, in the caller's name; `told`
-    makes the answer of what it gives."""
+def by_letter(row: LetterRow[Any]) -> Handler:
+    """What the row's method makes of the body's fields, which are its arguments, in the caller's name."""
+    fields: dict[str, FieldInfo] = row.body.model_fields
+    (answered,) = row.answer.model_fields if row.answer is not None else ("",)
 
     async def act(call: Call) -> Answer:
-        given = {field: getattr(call.body, field) for field in call.body.model_fields_set - {"by"}}
-        return told(await attrgetter(name)(session_of(call))(**given, by=call.by))
+        session = await session_to_begin(call, call.query.workspace) if row.begins else session_of(call)
+        method = attrgetter(row.method)(session)
+        given = {fields[name].alias or name: getattr(call.body, name) for name in call.body.model_fields_set}
+        if "by" in fields:
+            given["by"] = call.by
+        if row.once:
+            given["request_id"] = request_id_of(call, call.body.request_id)
+        if of_sessions := given.keys() & row.from_sessions:
+            raise wrong(field := min(of_sessions), str(given[field]), "leave it out; sessions send it to each other")
+        gave = await method(**given)
+        return None if row.answer is None else row.answer.model_validate({answered: gave})
 
     return act
 
@@ -146,83 +143,10 @@ async def external_results(call: Call) -> None:
         await session.external_result(where, one.output, failed=one.state == "error", partial=one.partial, by=call.by)
 
 
-async def settle(call: Call) -> None:
-    body: Settle = call.body
-    session = session_of(call)
-    await session.settle(
-        await _waiting(session, body.call_id),
-        happened=body.happened,
-        output=body.output,
-        by=call.by,
-        reason=body.reason,
-    )
-
-
-async def interrupt(call: Call) -> Interrupted:
-    body: Interrupt = call.body
-    if len(body.message) > 1:
-        raise wrong("message", f"{len(body.message)} messages", "send one message, or none")
-    said = body.message[0] if body.message else None
-    ended = await session_of(call).interrupt(said, reply_id=body.reply_id, request_id=body.request_id)
-    return Interrupted(interrupted=ended)
-
-
-async def observe(call: Call) -> None:
-    body: Observe = call.body
-    query: Starting = call.query
-    await (await session_to_begin(call, query.workspace)).observe(body.messages)
-
-
-async def notify(call: Call) -> Notified:
-    body: Notify = call.body
-    woken = await session_of(call).notify(
-        body.event, body.payload, request_id=request_id_of(call, body.request_id), by=call.by
-    )
-    return Notified(woken=woken)
-
-
-async def configure(call: Call) -> None:
-    body: Configure = call.body
-    changes = body.model_dump(mode="json", exclude_unset=True, exclude={"by"})
-    if not changes:
-        raise Problem("invalid", "body: it changes nothing; send `mode`, `rules`, `max_iters`, `model`, …")
-    query: Starting = call.query
-    await (await session_to_begin(call, query.workspace)).configure(**changes, by=call.by)
-
-
-async def change_budget(call: Call) -> BudgetLimits:
-    body: ChangeBudget = call.body
-    session = session_of(call)
-    limits = await session.change_budget(
-        body.more, end=body.end, child=body.child, by=call.by, request_id=body.request_id
-    )
-    return BudgetLimits(limits=limits)
-
-
-class BackgroundEnds(BaseModel):
-    """What was to stop."""
-
-    ends: dict[str, str]
-    """How each has ended, by the id of the call that began it; empty where nobody has heard of that in fifteen
-    seconds."""
-
-
-async def stop_background(call: Call) -> BackgroundEnds:
-    body: StopBackground = call.body
-    return BackgroundEnds(ends=await session_of(call).stop_background(body.call_id, by=call.by))
-
-
 async def state(call: Call) -> Response:
     """As it stands now; of a session that has closed, as it was stored."""
     exported = await session_of(call).stored.export()
     return Response(exported, media_type="application/json")
-
-
-async def replace_state(call: Call) -> None:
-    body: ReplaceState = call.body
-    session = await session_to_begin(call)
-    told = {"by": call.by, "why": body.why, "note": body.note}
-    await session.stored.import_state(body.state, expected_seq=body.expected_seq, **told)
 
 
 async def edit_state(call: Call) -> None:

@@ -15,7 +15,9 @@ from pydantic import BaseModel, Field
 from starlette.datastructures import Headers
 
 from longhaul.agent.entries import When
-from longhaul.agent.letters.bodies import Binding, Interrupt
+from longhaul.agent.letters.all_letters import row_of
+from longhaul.agent.letters.answers import Interrupted
+from longhaul.agent.letters.bodies import Binding, Interrupt, Submit
 from longhaul.agent.plain.ids import MAX_ID_CHARS
 from longhaul.agent.values.conversation.messages import ErrorInfo
 from longhaul.agent.views.event_types import AgentEvent
@@ -26,7 +28,6 @@ from longhaul.starter.serve.request_bodies import (
     LONGEST_WAIT_SECONDS,
     Decision,
     Listing,
-    Message,
     Name,
     Requesting,
     Sorting,
@@ -262,7 +263,7 @@ async def begin(asking: ToolRequest) -> Sent:
     seed = given.request_id or secrets.token_hex(NAME_CHARS)
     # By the request's id, so that one which is sent again begins no second session.
     name = f"mcp-{hashlib.sha256(seed.encode()).hexdigest()[:NAME_CHARS]}"
-    return await _sent(asking, name, Message(messages=given.text, request_id=given.request_id))
+    return await _sent(asking, name, Submit(messages=given.text, request_id=given.request_id))
 
 
 async def send(asking: ToolRequest) -> Sent:
@@ -272,11 +273,11 @@ async def send(asking: ToolRequest) -> Sent:
         raise Problem(
             "not-found", f"session: there is no session {given.session!r} of agent {given.agent!r}; list_sessions"
         )
-    body = Message(messages=given.text, request_id=given.request_id, when=given.when)
+    body = Submit(messages=given.text, request_id=given.request_id, when=given.when)
     return await _sent(asking, given.session, body)
 
 
-async def _sent(asking: ToolRequest, session: str, body: Message) -> Sent:
+async def _sent(asking: ToolRequest, session: str, body: Submit) -> Sent:
     call = asking.call(Requesting(**asking.whose, wait=asking.given.wait), body, session)
     _, taken = await acts.message(call)
     said = taken.message
@@ -331,7 +332,8 @@ async def decide(asking: ToolRequest) -> BaseModel:
 
 
 async def interrupt(asking: ToolRequest) -> BaseModel:
-    return await acts.interrupt(asking.call(Whose(**asking.whose), Interrupt()))
+    answer: Interrupted = await acts.by_letter(row_of("interrupt"))(asking.call(Whose(**asking.whose), Interrupt()))
+    return answer
 
 
 _ROWS = (

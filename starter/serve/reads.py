@@ -93,7 +93,15 @@ async def inbox(call: Call) -> InboxBody:
         calls.append(Asked(session=Row.of(card), call=waiting, root=Row.of(root) if root is not None else None))
     silent = [Row.of(card) for card in found.silent]
     held = [Held(session=Row.of(card), hold=status.hold) for card, status in found.held]
-    paused = [Resting(session=Row.of(card), **_rest(status)) for card, status in found.paused]
+    paused = [
+        Resting(
+            session=Row.of(card),
+            paused_since=status.paused_since,
+            paused_by=status.paused_by,
+            paused_why=status.paused_why,
+        )
+        for card, status in found.paused
+    ]
     if query.anonymous:
         calls = [one for one in calls if one.session.user_id is None]
         silent = [one for one in silent if one.user_id is None]
@@ -103,8 +111,6 @@ async def inbox(call: Call) -> InboxBody:
     return InboxBody(calls=tuple(calls), silent=tuple(silent), held=tuple(held), paused=tuple(paused), note=note)
 
 
-def _rest(status: Status) -> dict[str, str]:
-    return {"paused_since": status.paused_since, "paused_by": status.paused_by, "paused_why": status.paused_why}
 
 
 def _listed_user(call: Call) -> str | None:

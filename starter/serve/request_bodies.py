@@ -2,9 +2,9 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from longhaul.agent.letters.bodies import Binding, ExternalResultItem, Observe, Rules, Submit
+from longhaul.agent.letters.bodies import Binding, ExternalResultItem, Rules
 from longhaul.agent.plain.values import Many, Value, sparse
 from longhaul.agent.views.trajectory import Kind
 from longhaul.starter.client.wire import check_name
@@ -143,28 +143,6 @@ class Discarding(Value):
 
 class Nothing(Value):
     """No query, or no body."""
-
-
-def _as_sent(schema: dict[str, Any]) -> None:
-    """Text alone, or one message, will do too."""
-    several = schema["properties"]["messages"]
-    one = several["items"]
-    schema["properties"]["messages"] = {
-        "anyOf": [{"type": "string", "pattern": r"\S"}, one, several],
-        "title": "Messages",
-    }
-
-
-class Message(Submit):
-    """Ask for a reply. Without messages the agent goes on from where it stands."""
-
-    model_config = ConfigDict(json_schema_extra=_as_sent)
-
-
-class Observation(Observe):
-    """Add to the context without asking for a reply."""
-
-    model_config = ConfigDict(json_schema_extra=_as_sent)
 
 
 class Decision(Value):

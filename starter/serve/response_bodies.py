@@ -196,13 +196,6 @@ class RulesBody(BaseModel):
     rules: tuple[PermissionRule, ...]
 
 
-class Added(BaseModel):
-    """Done, at once or not at all."""
-
-    added: tuple[str, ...]
-    """Ids of the new rules."""
-
-
 class Decided(BaseModel):
     """Taken; the session goes on as soon as a worker is there."""
 
@@ -210,45 +203,3 @@ class Decided(BaseModel):
     decision: Literal["allow", "deny"]
     approvals: str
     """`1 of 2` for an approval that another person's has to follow; else empty."""
-
-
-class Interrupted(BaseModel):
-    """The reply has ended, or will not begin."""
-
-    interrupted: str
-    """Id of the reply that was ended."""
-
-
-class Notified(BaseModel):
-    """The session knows of the event."""
-
-    woken: bool
-    """False: no call waited for it just now; it is kept until one does."""
-
-
-class Paused(BaseModel):
-    """It begins nothing new."""
-
-    was_paused: bool
-    """True: it was paused already."""
-
-
-class BudgetLimits(BaseModel):
-    """What the session may spend."""
-
-    limits: dict[str, float]
-    """By name: tokens, cost in dollars, calls, steps, seconds; those that are set."""
-
-
-class Stepping(BaseModel):
-    """It takes one step."""
-
-    was_stepping: bool
-    """True: it takes a step already, and no further one."""
-
-
-class Compacted(BaseModel):
-    """Whether there was something to make shorter."""
-
-    compacted: bool
-    """False: the context is below its threshold and stays as it is."""

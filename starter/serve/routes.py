@@ -1,11 +1,12 @@
 """The table of routes. Those that send a letter are made of its row (`agent.letters.all_letters`)."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel
 
-from longhaul.agent.letters.all_letters import LETTERS, row_of
+from longhaul.agent.letters.all_letters import LETTERS, LetterRow, row_of
 from longhaul.starter.serve import acts, event_stream, reads, schedule_requests
 from longhaul.starter.serve.hub_requests import HUBS
 from longhaul.starter.serve.memory_requests import MEMORIES
@@ -15,9 +16,7 @@ from longhaul.starter.serve.request_bodies import (
     Decision,
     Edits,
     Listing,
-    Message,
     Nothing,
-    Observation,
     Paging,
     Reading,
     Requesting,
@@ -29,22 +28,15 @@ from longhaul.starter.serve.request_bodies import (
 )
 from longhaul.starter.serve.requests import IDEMPOTENCY_KEY, REQUEST_SECONDS, Handler, Operation
 from longhaul.starter.serve.response_bodies import (
-    Added,
     Alive,
-    BudgetLimits,
     Calls,
-    Compacted,
     Copied,
     Decided,
     InboxBody,
-    Interrupted,
-    Notified,
     Page,
-    Paused,
     Rows,
     RulesBody,
     StateBody,
-    Stepping,
     Steps,
     Taken,
     Tasks,
@@ -58,6 +50,8 @@ KEY = (IDEMPOTENCY_KEY, "Names the request: sent again, it gives the same reply 
 LAST_SEEN = (event_stream.LAST_EVENT_ID, "The id of the last event that was seen: the stream goes on after it")
 COMPACT_SECONDS = 120.0
 """It waits for a model call."""
+OPERATION_NAMES = {"budget": "changeBudget", "rules": "changeRules"}
+"""Of letters that are not called as they are: to read these has the plain name."""
 NOTHING: Mapping[int, None] = {204: None}
 
 
@@ -67,20 +61,30 @@ def _get(
     return Operation("GET", path, name, summary, handler, "read", {200: answer}, query)
 
 
-def _letter(
-    letter: str,
-    handler: Handler | None = None,
-    answers: Mapping[int, type[BaseModel] | None] = NOTHING,
-    *,
-    name: str = "",
-    **more: Any,
+def _of_letter(row: LetterRow[Any]) -> Operation:
+    """As the letter's row says."""
+    name = OPERATION_NAMES.get(row.name) or re.sub("_(.)", lambda found: found[1].upper(), row.name)
+    return Operation(
+        "POST",
+        f"{S}/{row.path}",
+        name,
+        row.help,
+        acts.by_letter(row),
+        row.scope,
+        NOTHING if row.answer is None else {200: row.answer},
+        Starting if row.begins else Whose,
+        row.body,
+        (KEY,) if row.once else (),
+        COMPACT_SECONDS if row.name == "compact" else REQUEST_SECONDS,
+    )
+
+
+def _spelt_out(
+    letter: str, name: str, handler: Handler, answers: Mapping[int, type[BaseModel] | None], **more: Any
 ) -> Operation:
-    """`handler`: by default what the letter's method makes of its body; `name`: of the operation, where it is not the
-    letter's own; `more`: what is not as with most letters."""
     row = row_of(letter)
-    does = handler or acts.by_method(row.method)
     usual: dict[str, Any] = {"query": Whose, "body": row.body}
-    return Operation("POST", f"{S}/{row.path}", name or letter, row.does, does, row.scope, answers, **usual | more)
+    return Operation("POST", f"{S}/{row.path}", name, row.help, handler, row.scope, answers, **usual | more)
 
 
 def _of_schedule(
@@ -133,49 +137,29 @@ SCHEDULES: tuple[Operation, ...] = (
     _of_schedule("remove", "It fires no more; its sessions stay", schedule_requests.remove_schedule),
 )
 SPELT_OUT: tuple[Operation, ...] = (
-    _letter(
+    _spelt_out(
         "submit",
+        "message",
         acts.message,
         {202: Taken, 200: Taken},
-        name="message",
         query=Requesting,
-        body=Message,
         headers=(KEY,),
         seconds=REQUEST_SECONDS + LONGEST_WAIT_SECONDS,
     ),
-    _letter(
+    _spelt_out(
         "confirm",
+        "decide",
         acts.decide,
         {200: Decided},
-        name="decide",
         body=Decision,
         fields={"input": "edit", "rules": "steer"},
     ),
-    _letter("external_result", acts.external_results, name="externalResults", body=Results),
-    _letter("settle", acts.settle),
-    _letter("interrupt", acts.interrupt, {200: Interrupted}),
-    _letter("stop_background", acts.stop_background, {200: acts.BackgroundEnds}, name="stopBackground"),
-    _letter("observe", acts.observe, query=Starting, body=Observation),
-    _letter("notify", acts.notify, {200: Notified}, headers=(KEY,)),
-    _letter("configure", acts.configure, query=Starting),
-    _letter(
-        "compact",
-        acts.by_method("compress_context", lambda done: Compacted(compacted=done)),
-        {200: Compacted},
-        seconds=COMPACT_SECONDS,
-    ),
-    _letter("pause", acts.by_method("pause", lambda new: Paused(was_paused=not new)), {200: Paused}),
-    _letter("step", acts.by_method("step", lambda new: Stepping(was_stepping=not new)), {200: Stepping}),
-    _letter("budget", acts.change_budget, {200: BudgetLimits}, name="changeBudget"),
-    _letter("rules", acts.by_method("rules.change", lambda ids: Added(added=ids)), {200: Added}, name="changeRules"),
-    _letter("replace_state", acts.replace_state, name="replaceState"),
+    _spelt_out("external_result", "externalResults", acts.external_results, NOTHING, body=Results),
 )
-"""Letters of which more is to be said here than stands in their rows."""
+"""Letters that are told here otherwise than by their rows: what is answered depends on what comes of them, or each call
+may be a sub-agent's."""
 _SAID = {one.path for one in SPELT_OUT}
-OF_LETTERS = (
-    *SPELT_OUT,
-    *(_letter(row.name) for row in LETTERS if row.path and f"{S}/{row.path}" not in _SAID),
-)
+OF_LETTERS = (*SPELT_OUT, *(_of_letter(row) for row in LETTERS if row.path and f"{S}/{row.path}" not in _SAID))
 OPERATIONS: tuple[Operation, ...] = (
     Operation("GET", "/health", "health", "Whether the server is alive", reads.health, None, {200: Alive}),
     Operation("GET", "/ready", "ready", "Whether it can reach the sessions", reads.ready, None, {200: Alive}),

@@ -21,12 +21,14 @@ from pydantic_core import from_json, to_json
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Scope, Send
 
+from longhaul.agent.letters.all_letters import row_of
+from longhaul.agent.letters.answers import Notified
 from longhaul.agent.letters.bodies import Notify
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.plain.values import OpenValue
 from longhaul.agent.values.deadlines import MOST_EVENT_CHARS, MOST_PAYLOAD_CHARS
 from longhaul.starter.client.wire import check_name
-from longhaul.starter.serve.acts import notify
+from longhaul.starter.serve.acts import by_letter
 from longhaul.starter.serve.problems import Problem, problem_of
 from longhaul.starter.serve.request_bodies import Name, Whose
 from longhaul.starter.serve.request_checks import as_answer, read_body
@@ -239,6 +241,7 @@ class WebhookDoor:
         )
         if hook.session == "*" and not said.session:
             raise Problem("invalid", f"session: the hook {hook.name!r} is for many; say in the body which one is meant")
-        session = said.session if hook.session == "*" else hook.session
-        place = {"agent": hook.agent, "session": session}
-        return await notify(Call(self._served, caller, place, Whose(), told, headers))
+        place = {"agent": hook.agent, "session": said.session if hook.session == "*" else hook.session}
+        notify = by_letter(row_of("notify"))
+        answer: Notified = await notify(Call(self._served, caller, place, Whose(), told, headers))
+        return answer

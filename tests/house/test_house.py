@@ -37,6 +37,7 @@ SHORTER_FILES: dict[str, str] = {
     "longhaul/agent/decisions/session_tools/all_session_tools.py": OWN_LAYER,
     "longhaul/agent/decisions/session_tools/session_tool.py": OWN_LAYER,
     "longhaul/agent/values/scheduled_request.py": "it holds an agent's settings, which hold all other values",
+    "longhaul/agent/letters/sentences.py": "it is all that `longhaul --help` loads of the room",
     "activities/models/apis/bedrock_client.py": "it loads boto3",
     "activities/models/failures/retry_errors.py": "it knows Temporal, and how failures are judged does not",
     "activities/process/relay.py": "a program of its own",

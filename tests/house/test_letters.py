@@ -1,7 +1,7 @@
 """One row a letter: what people call, type and post to send it is there, and stands on the page about steering."""
 
 from collections.abc import Callable
-from inspect import getdoc, signature
+from inspect import Parameter, getdoc, signature
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ def commands() -> set[str]:
 
 def line(row: LetterRow[Any]) -> str:
     typed = ", ".join(f"`longhaul {command}`" for command in row.commands)
-    return f"| `{row.name}` | {row.does} | `session.{row.method}` | {typed} | `POST …/{row.path}` |"
+    return f"| `{row.name}` | {row.help} | `session.{row.method}` | {typed} | `POST …/{row.path}` |"
 
 
 @pytest.mark.parametrize("row", BY_PEOPLE, ids=lambda row: row.name)
@@ -54,7 +54,7 @@ def test_whoever_may_send_a_letter_finds_how(row: LetterRow[Any]) -> None:
     assert set(row.commands) <= commands()
     assert bool(row.commands) or row.name in NO_COMMAND
     (route,) = (one for one in OPERATIONS if (one.method, one.path) == ("POST", f"{S}/{row.path}"))
-    assert route.summary == row.does
+    assert route.summary == row.help
     assert line(row) in PAGE.splitlines()
 
 
@@ -67,12 +67,16 @@ def test_all_letters_but_those_of_workers_are_for_people() -> None:
 def test_a_letter_without_a_line_of_its_own_is_sent_by_its_method_with_the_bodys_fields(
     row: LetterRow[Any],
 ) -> None:
-    (route,) = (one for one in OPERATIONS if one.path == f"{S}/{row.path}")
+    (route,) = (one for one in OPERATIONS if (one.method, one.path) == ("POST", f"{S}/{row.path}"))
+    taken = signature(called(row)).parameters
 
-    assert "by_method" in route.handler.__qualname__
-    assert route.answers == {204: None}
-    assert route.scope == row.scope
-    assert row.body.model_fields.keys() <= signature(called(row)).parameters.keys()
+    assert "by_letter" in route.handler.__qualname__
+    assert route.answers == ({204: None} if row.answer is None else {200: row.answer})
+    assert (route.scope, route.body) == (row.scope, row.body)
+    assert any(one.kind is Parameter.VAR_KEYWORD for one in taken.values()) or (
+        row.body.model_fields.keys() - row.from_sessions <= taken.keys()
+    )
+    assert row.answer is None or len(row.answer.model_fields) == 1
 
 
 def test_each_route_that_changes_a_session_sends_a_letter() -> None:

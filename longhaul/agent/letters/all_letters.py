@@ -1,8 +1,8 @@
-"""Every operation that a session takes, one row each: what it is called, holds and does, and how people send it.
+"""Every operation that a session takes, one row each: its name, body and answer, and how people send it.
 
 `receive` turns what came in into entries, or refuses it with a sentence that changes nothing; it raises nothing
-else. `longhaul serve` makes its routes of the rows; tests hold the methods of `Session`, the commands of
-`longhaul` and the table in docs/people/steering.md to them.
+else. `longhaul serve` makes its routes of the rows, which call the methods of `Session` with the fields of the
+bodies; tests hold these methods, the commands of `longhaul` and the table in docs/people/steering.md to them.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,6 +12,7 @@ from typing import Any, Generic, Literal, TypeVar, cast
 from pydantic import BaseModel, ValidationError
 
 from longhaul.agent.letters import (
+    answers,
     approval_operations,
     bodies,
     peer_operations,
@@ -21,6 +22,7 @@ from longhaul.agent.letters import (
 )
 from longhaul.agent.letters.approval_operations import refuse_alone
 from longhaul.agent.letters.bodies import Letter, Received, Unusable
+from longhaul.agent.letters.sentences import SENTENCES
 from longhaul.agent.plain.errors import shortened, what_is_wrong
 from longhaul.agent.plain.json_schemas import MAX_DEPTH, too_deep
 from longhaul.agent.record import Record
@@ -36,8 +38,6 @@ class LetterRow(Generic[B]):
     """Of the signal, and of the update."""
     body: type[B]
     receive: Callable[[Record, B, Letter], Received]
-    does: str
-    """For people, without a full stop."""
     bare: bool = False
     """It may come without a body."""
     known_by: str = ""
@@ -50,6 +50,18 @@ class LetterRow(Generic[B]):
     """Of `longhaul serve`, below the session's own."""
     scope: Literal["answer", "approve", "steer"] = "steer"
     """What a token must be for, to post it there."""
+    answer: type[BaseModel] | None = None
+    """What is answered there, of one field: what the method gives. None: nothing is."""
+    begins: bool = False
+    """The session begins with it when there is none."""
+    once: bool = False
+    """Sent again with the same `request_id`, it counts once."""
+    from_sessions: frozenset[str] = frozenset()
+    """Fields that sessions alone send, to each other."""
+
+    @property
+    def help(self) -> str:
+        return SENTENCES[self.name]
 
 
 def _by_body(receive: Callable[[Record, B], Received]) -> Callable[[Record, B, Letter], Received]:
@@ -62,18 +74,18 @@ LETTERS: tuple[LetterRow[Any], ...] = (
         "submit",
         bodies.Submit,
         request_operations.submit,
-        "Ask for a reply; the first message begins the session",
         bare=True,
         method="submit",
         commands=("run", "say"),
         path="messages",
         scope="answer",
+        begins=True,
+        once=True,
     ),
     LetterRow(
         "confirm",
         bodies.Confirm,
         _by_body(approval_operations.decide),
-        "Allow or deny a call, in the name of whoever asks",
         method="confirm",
         commands=("approve", "deny"),
         path="decisions",
@@ -83,14 +95,12 @@ LETTERS: tuple[LetterRow[Any], ...] = (
         "confirm",
         bodies.UserConfirmResultEvent,
         _by_body(approval_operations.confirm_event),
-        "The same as the seed's own event",
         known_by="confirm_results",
     ),
     LetterRow(
         "external_result",
         bodies.ExternalResult,
         _by_body(result_operations.external),
-        "Hand in results of external tools",
         method="external_result",
         commands=("result",),
         path="external-results",
@@ -100,14 +110,12 @@ LETTERS: tuple[LetterRow[Any], ...] = (
         "external_result",
         bodies.ExternalExecutionResultEvent,
         _by_body(result_operations.external_event),
-        "The same as the seed's own event",
         known_by="execution_results",
     ),
     LetterRow(
         "settle",
         bodies.Settle,
         _by_body(result_operations.settle),
-        "Say whether a call happened whose outcome is unknown",
         method="settle",
         commands=("settle",),
         path="settle",
@@ -117,87 +125,87 @@ LETTERS: tuple[LetterRow[Any], ...] = (
         "interrupt",
         bodies.Interrupt,
         _by_body(request_operations.interrupt),
-        "End a reply",
         bare=True,
         method="interrupt",
         commands=("interrupt",),
         path="interrupt",
         scope="answer",
+        answer=answers.Interrupted,
     ),
     LetterRow(
         "stop_background",
         bodies.StopBackground,
         _by_body(peer_operations.stop),
-        "Stop what works in the background",
         bare=True,
         method="stop_background",
         commands=("stop",),
         path="stop-background",
         scope="answer",
+        answer=answers.BackgroundEnds,
     ),
     LetterRow(
         "observe",
         bodies.Observe,
         _by_body(request_operations.observe),
-        "Add to the context",
         method="observe",
         commands=("observe",),
         path="observe",
         scope="answer",
+        begins=True,
     ),
     LetterRow(
         "notify",
         bodies.Notify,
         request_operations.notify,
-        "Tell of an event, which wakes the call that waits for it",
         method="notify",
         commands=("notify",),
         path="notify",
         scope="answer",
+        answer=answers.Notified,
+        once=True,
     ),
     LetterRow(
         "configure",
         bodies.Configure,
         _by_body(settings_operations.configure),
-        "Change settings",
         method="configure",
         path="configure",
+        begins=True,
     ),
     LetterRow(
         "compact",
         bodies.Compact,
         _by_body(request_operations.compact),
-        "Make the context shorter, and wait for it",
         bare=True,
         method="compress_context",
         commands=("compact",),
         path="compact",
+        answer=answers.Compacted,
     ),
     LetterRow(
         "pause",
         bodies.PauseSession,
         _by_body(request_operations.pause),
-        "Begin nothing new until somebody resumes",
         bare=True,
         method="pause",
         commands=("pause",),
         path="pause",
+        answer=answers.Paused,
     ),
     LetterRow(
         "step",
         bodies.TakeStep,
         _by_body(request_operations.take_step),
-        "Take one step",
         bare=True,
         method="step",
         commands=("step",),
         path="step",
+        answer=answers.Stepping,
     ),
     LetterRow(
         "resume",
         bodies.Resume,
         _by_body(request_operations.resume),
-        "Let a held session go on",
         bare=True,
         method="resume",
         commands=("resume",),
@@ -207,53 +215,51 @@ LETTERS: tuple[LetterRow[Any], ...] = (
         "budget",
         bodies.ChangeBudget,
         _by_body(settings_operations.change_budget),
-        "Raise what a session may spend, or end a reply that waits for more",
         method="change_budget",
         commands=("budget",),
         path="budget",
+        answer=answers.BudgetLimits,
+        from_sessions=frozenset({"allotted"}),
+        once=True,
     ),
     LetterRow(
         "rules",
         bodies.ChangeRules,
         _by_body(settings_operations.change_rules),
-        "Add and revoke rules",
         method="rules.change",
         commands=("rules add", "rules revoke"),
         path="rules",
+        answer=answers.Added,
     ),
     LetterRow(
         "replace_state",
         bodies.ReplaceState,
         _by_body(settings_operations.replace_state),
-        "Put a state in the place of a session's that is idle or waits; begins the session when there is none",
         method="stored.import_state",
         commands=("state import", "state edit", "state fork"),
         path="state",
+        begins=True,
     ),
     LetterRow(
         "worker_left",
         bodies.TellWorkerLeft,
         _by_body(peer_operations.worker_left),
-        "A worker was shut down in the midst of it",
     ),
     LetterRow(
         "worker_lacks",
         bodies.TellWorkerLacks,
         _by_body(peer_operations.worker_lacks),
-        "A worker can't do what the session waits for",
     ),
-    LetterRow("child_reported", bodies.ChildReport, peer_operations.reported, "A sub-agent's task has ended"),
+    LetterRow("child_reported", bodies.ChildReport, peer_operations.reported),
     LetterRow(
         "report_again",
         bodies.ReportAgain,
         _by_body(peer_operations.report_again),
-        "Its sub-agent is to say so once more",
     ),
     LetterRow(
         "hub_says",
         peer_operations.HubSays,
         _by_body(peer_operations.said),
-        "What was said in a hub that the session is in",
     ),
 )
 

@@ -337,9 +337,20 @@ def _can_be_asked(schema: object) -> object:
 AskedSchema = Annotated[dict[str, Any], BeforeValidator(_can_be_asked)]
 
 
+def _as_sent(schema: dict[str, Any]) -> None:
+    """Text alone, or one message, will do too."""
+    several = schema["properties"]["messages"]
+    one = several["items"]
+    schema["properties"]["messages"] = {
+        "anyOf": [{"type": "string", "pattern": r"\S"}, one, several],
+        "title": "Messages",
+    }
+
+
 class Submit(Value):
     """Ask for a reply. Without messages the agent goes on from where it stands. `when`: while another one is made."""
 
+    model_config = ConfigDict(json_schema_extra=_as_sent)
     request_id: str = Field(default="", max_length=MAX_ID_CHARS)
     """Sent again, it gives the same reply."""
     messages: Messages = ()
@@ -358,6 +369,9 @@ class Submit(Value):
 
 
 class Observe(Value):
+    """Add to the context without asking for a reply."""
+
+    model_config = ConfigDict(json_schema_extra=_as_sent)
     messages: Messages = Field(min_length=1)
     """Text, one message, or a list of them."""
 

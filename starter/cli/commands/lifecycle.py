@@ -84,7 +84,10 @@ async def step(screen: Screen, name: Name, *, approver: options.As = None) -> in
 
 @commands.command()
 async def resume(screen: Screen, name: Name, *, approver: options.As = None) -> int:
-    """Example: longhaul resume nightly"""
+    """`longhaul show S` says why it is.
+
+    Example: longhaul resume nightly
+    """
     async with opened(name) as session:
         await session.resume(by=decider(approver))
     screen.show(Text(one_line(f"{session.id} goes on")))

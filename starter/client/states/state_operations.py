@@ -79,7 +79,7 @@ class Stored:
         return await self._kept.delete(self._reading.ledger, by=by, terminate=terminate)
 
     async def import_state(
-        self, given: State, *, by: str = "", why: str = "", expected_seq: int | None = None, note: str = ""
+        self, state: State, *, by: str = "", why: str = "", expected_seq: int | None = None, note: str = ""
     ) -> Sequence[str]:
         """Put this state in the place of the session's own; starts the session when there is none.
 
@@ -91,7 +91,7 @@ class Stored:
         without a result; with any other state the reply that asked them ends as interrupted. `note`: what `show` is to
         say of the session from now on.
         """
-        whole = read_whole(given, await self._waiting())
+        whole = read_whole(state, await self._waiting())
         told = "; ".join(filter(None, (note, await outputs_elsewhere(whole.state, self._kept))))
         body = replacement(whole.state, by=by, why=why, expected_seq=expected_seq, note=told)
         await self._sending.update_with_start("replace_state", body)

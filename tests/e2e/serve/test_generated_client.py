@@ -72,7 +72,7 @@ async def test_a_generated_client_asks_reads_decides_and_gets_the_answer(
         base_url=served.url, token=TOKENS["ana"], httpx_args={"trust_env": False}, timeout=httpx.Timeout(SURE_SECONDS)
     )
     async with client:
-        body = models.Message(messages="Greet the moon")
+        body = models.Submit(messages="Greet the moon")
         asked = await generated.ask("message", *where, client=client, body=body, wait=30, idempotency_key="r-1")
         (waiting,) = (await generated.ask("pending", *where, client=client)).calls
         wrong = models.Decision(call_id=waiting.call_id, decision=models.DecisionDecision.ALLOW, digest="0" * 64)

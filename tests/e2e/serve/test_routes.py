@@ -173,13 +173,13 @@ async def what_lasts(served: Serving) -> set[str]:
 
 async def stand_and_go_on(ask: Caller) -> None:
     """Paused with a request that waits, which is dropped; one step of another one, and on."""
-    assert (await ask("pause", {"why": "the tide"})) == {"was_paused": False}
+    assert (await ask("pause", {"why": "the tide"})) == {"changed": True}
     waiting = await ask("message", {"messages": "Again"}, status=202)
     status = await ask("status")
     assert (status["status"], status["paused_by"], status["paused_why"]) == ("paused", "ana", "the tide")
     assert (await ask("interrupt", {"reply_id": waiting["reply_id"]}))["interrupted"] == waiting["reply_id"]
     await ask("message", {"messages": "Once more"}, status=202)
-    assert (await ask("step", {})) == {"was_stepping": False}
+    assert (await ask("step", {})) == {"changed": True}
     await ask("resume", {})
 
 

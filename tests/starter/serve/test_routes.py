@@ -86,14 +86,14 @@ def test_the_document_wants_tokens_where_the_server_does() -> None:
 
 def test_the_document_says_what_a_message_may_be() -> None:
     described = document(OPERATIONS)
-    body = described["components"]["schemas"]["Message"]["properties"]["messages"]
+    body = described["components"]["schemas"]["Submit"]["properties"]["messages"]
 
     assert {"type": "string", "pattern": r"\S"} in body["anyOf"]
 
 
 def test_the_document_says_what_each_field_of_a_request_is_for() -> None:
     schemas = document(OPERATIONS)["components"]["schemas"]
-    own = ("Message", "Decision", "Results", "Interrupt", "Edits", "Copy", "Observation", "Settle", "Compact")
+    own = ("Submit", "Decision", "Results", "Interrupt", "Edits", "Copy", "Observe", "Settle", "Compact")
     silent = {
         f"{name}.{place}"
         for name in own

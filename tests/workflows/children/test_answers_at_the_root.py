@@ -120,9 +120,11 @@ async def test_whatever_waits_below_is_shown_with_its_path_and_answered_from_the
         case "person":
             await place.confirm(found.call, allow=True)
         case "outside":
-            await place.external_result(found.call.call_id, "delivered")
+            await session.external_result(found.call.call_id, "delivered")
         case _:
-            await place.settle(found.call.call_id, happened=True, by="bo")
+            with pytest.raises(Refused, match="zz"):
+                await session.settle("zz", happened=True, by="bo")
+            await session.settle(found.call.call_id, happened=True, by="bo")
     assert results(await session.wait(reply)) == [(SUCCESS, "Seen.")]
     await waiting(session, 0)
 
