@@ -54,28 +54,29 @@ class Desk:
         file.write_text("\n".join(json.dumps(reply) for reply in replies))
         return f"scripted:{file}"
 
-    async def run(self, *words: str) -> tuple[int, str]:
+    async def run(self, *words: str, typed: str = "") -> tuple[int, str]:
         """Exit code and both outputs."""
         process = await asyncio.create_subprocess_exec(
             *words,
             cwd=self.folder,
             env=self.environment,
-            stdin=asyncio.subprocess.DEVNULL,
+            stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
-        said, _ = await process.communicate()
+        said, _ = await process.communicate(typed.encode())
         return process.returncode or 0, said.decode()
 
-    async def longhaul(self, words: Sequence[str], model: str) -> tuple[int, str]:
-        return await self.run(*CLI, *(model if word == MODEL else word for word in words[1:]))
+    async def longhaul(self, words: Sequence[str]) -> tuple[int, str]:
+        return await self.run(*CLI, *words[1:])
 
 
 @pytest.fixture
 async def desk(temporal_cli: Path, tmp_path: Path) -> AsyncIterator[Desk]:
     """With a server of its own: the README's sessions have names that other tests may use too."""
     folder = tmp_path / "here"
-    shutil.copytree(ROOT / "agents", folder / "agents")
+    for name in ("agents", "examples"):
+        shutil.copytree(ROOT / name, folder / name)
     (folder / "greeting.txt").write_text("hello world\n")
     settings = DevServerSettings(
         temporal=temporal_cli, directory=tmp_path / "server", search_attributes=SEARCH_ATTRIBUTES
@@ -134,41 +135,33 @@ def test_the_command_is_installed_where_the_readme_says() -> None:
 
 ANSWERS = {
     "trust": (0, "trusted until it changes"),
-    "run": (3, "longhaul approve fix toolu_1"),
-    "inbox": (0, "-hello world"),
-    "show": (0, "+hello moon"),
-    "approve": (0, "approved Edit toolu_1"),
-    "sessions": (0, "fix"),
-    "doctor": (0, "the essentials are there"),
+    "run": (3, "longhaul approve hello toolu_2"),
+    "inbox": (0, "+Hello from a durable agent."),
+    "approve": (0, "approved Write toolu_2"),
+    "show": (0, "seen"),
 }
 """Exit code, and something that is shown, of each command in the README's order."""
 
 
 @pytest.mark.server
 async def test_the_commands_do_what_the_readme_says(desk: Desk, temporal_cli: Path) -> None:
-    model = desk.script(
-        wants_to_edit("toolu_1", "world", "moon"),
-        {"text": "The moon is greeted."},
-        wants_to_edit("toolu_7", "moon", "sun"),
-        {"text": "The sun is greeted."},
-    )
-    greeting = desk.folder / "greeting.txt"
+    greeting = desk.folder / "hello.txt"
 
     for words in commands(LONGHAUL):
         if words[1] == "dev":
             continue
-        code, shown = await desk.longhaul(words, model)
+        code, shown = await desk.longhaul(words)
         assert (code, ANSWERS[words[1]][1] in shown) == (ANSWERS[words[1]][0], True), shown
-    await until_it_reads(greeting, "hello moon\n")
+    await until_it_reads(greeting, "Hello from a durable agent.\n")
 
     (again,) = [words for words in commands(LONGHAUL) if words[1] == "run"]
-    code, shown = await desk.longhaul(again, model)
-    assert (code, "toolu_7" in shown) == (3, True), shown
+    code, shown = await desk.longhaul(again)
+    assert (code, "toolu_3" in shown) == (3, True), shown
     ((_, *typed),) = commands(TEMPORAL)
     code, shown = await desk.run(str(temporal_cli), *typed, "--address", desk.address)
 
     assert code == 0, shown
-    await until_it_reads(greeting, "hello sun\n")
+    await until_it_reads(greeting, "Goodbye from a durable agent.\n")
 
 
 async def until_it_reads(file: Path, text: str) -> None:
@@ -205,19 +198,22 @@ async def test_dev_serves_until_ctrl_c(temporal_cli: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.server
-async def test_the_python_client_does_what_the_readme_says(desk: Desk) -> None:
+@pytest.mark.parametrize(("answer", "allowed"), [("y\n", True), ("n\n", False)])
+async def test_the_python_client_does_what_the_readme_says(
+    desk: Desk, answer: str, allowed: bool, tmp_path: Path
+) -> None:
     (program,) = fenced("python")
     assert program.count(MODEL) == 1
     look = {"name": "Bash", "input": {"command": "touch seen"}}
     model = desk.script({"text": "I look.", "tool_calls": [look]}, {"text": "Nothing has changed."})
 
-    code, shown = await desk.run(sys.executable, "-c", program.replace(MODEL, model))
+    code, shown = await desk.run(sys.executable, "-c", program.replace(MODEL, model), typed=answer)
 
     # The SDK's threads abort the interpreter's exit now and then, after all is done.
     assert code in (0, -signal.SIGABRT), shown
-    assert "Bash" in shown
     assert "touch seen" in shown
     assert "Nothing has changed." in shown
+    assert await asyncio.to_thread(lambda: any(tmp_path.rglob("seen"))) is allowed
 
 
 @pytest.mark.server

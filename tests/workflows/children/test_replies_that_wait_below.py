@@ -1,5 +1,6 @@
 """A reply of a lead comes back when nothing moves without an answer to what its sub-agents ask."""
 
+import asyncio
 import re
 from contextlib import aclosing
 from pathlib import Path
@@ -33,7 +34,7 @@ async def test_the_loop_of_the_readme_answers_what_two_sub_agents_and_one_below_
     session = lead(stage, {"scout": scout, "clerk": clerk}, tasks("t1 scout", "t2 clerk"), SUMMED_UP)
     page = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
     (loop,) = re.findall(r"( +message = await session\.reply.*?print\(message[^\n]*)", page, re.DOTALL)
-    made: dict[str, Any] = {}
+    made: dict[str, Any] = {"asyncio": asyncio, "input": lambda _question: "y"}
     exec(f"async def run(session):\n{loop}", made)  # noqa: S102  our own page
 
     await made["run"](session)
