@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-REWRITTEN = ("README.md",)
+REWRITTEN = ("README.md", "docs/first-agent.md", "docs/index.md", "docs/testing.md", "docs/web-service.md")
 """In no list are pages that still have to be rewritten, and the two that quote the retired words."""
 RETIRED = (
     "anew",
