@@ -6,7 +6,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-REWRITTEN = ("README.md", "docs/first-agent.md", "docs/index.md", "docs/testing.md", "docs/web-service.md")
+REWRITTEN = (
+    "README.md",
+    "docs/agents/permission.md",
+    "docs/first-agent.md",
+    "docs/index.md",
+    "docs/people/approvals.md",
+    "docs/people/waiting.md",
+    "docs/testing.md",
+    "docs/web-service.md",
+)
 """In no list are pages that still have to be rewritten, and the two that quote the retired words."""
 RETIRED = (
     "anew",
@@ -18,7 +27,6 @@ RETIRED = (
     "held",
     "ledger",
     "letter",
-    "letters",
     "mend",
     "mended",
     "mends",
