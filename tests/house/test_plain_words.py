@@ -12,6 +12,8 @@ REWRITTEN = (
     "docs/first-agent.md",
     "docs/index.md",
     "docs/people/approvals.md",
+    "docs/people/chat.md",
+    "docs/people/steering.md",
     "docs/people/waiting.md",
     "docs/testing.md",
     "docs/web-service.md",
@@ -47,8 +49,9 @@ RETIRED = (
 
 
 def prose_of(page: str) -> str:
-    """Without code, which is spelled as programs have it, and without the targets of links."""
+    """Without code, the targets of links, and the rows of operations, which are the program's own words."""
     prose = re.sub(r"(?ms)^ *```.*?^ *```", "", page)
+    prose = re.sub(r"(?m)^\|.*`POST …/.*$", "", prose)
     prose = re.sub(r"`[^`]*`", "", prose)
     return re.sub(r"\]\([^)]*\)", "]", prose)
 
