@@ -14,6 +14,7 @@ REWRITTEN = (
     "docs/people/approvals.md",
     "docs/people/chat.md",
     "docs/people/steering.md",
+    "docs/people/streams.md",
     "docs/people/waiting.md",
     "docs/testing.md",
     "docs/web-service.md",
