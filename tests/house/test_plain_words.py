@@ -13,6 +13,7 @@ REWRITTEN = (
     "docs/index.md",
     "docs/people/approvals.md",
     "docs/people/chat.md",
+    "docs/people/console.md",
     "docs/people/steering.md",
     "docs/people/streams.md",
     "docs/people/waiting.md",
