@@ -8,7 +8,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 REWRITTEN = (
     "README.md",
+    "docs/agents/background-commands.md",
+    "docs/agents/objects.md",
     "docs/agents/permission.md",
+    "docs/agents/tools.md",
     "docs/first-agent.md",
     "docs/index.md",
     "docs/people/approvals.md",
