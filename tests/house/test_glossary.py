@@ -29,7 +29,7 @@ def test_a_word_is_defined_in_one_short_sentence() -> None:
 
 
 def test_a_name_that_is_said_to_be_in_the_code_is_there() -> None:
-    layers = ("agent", "activities", "workflows", "stores", "starter")
+    layers = ("longhaul/agent", "activities", "workflows", "longhaul/stores", "starter")
     code = "\n".join(file.read_text(encoding="utf-8") for layer in layers for file in (ROOT / layer).rglob("*.py"))
     named = re.findall(r"\(in code: `(\w+)`\)", WORDS)
 
