@@ -96,6 +96,10 @@ def test_the_example_holds_no_variable_that_nobody_reads() -> None:
     assert {name for name in offered if f"${{{name}:-" not in composition} == set()
 
 
+def test_the_number_of_shards_is_said_before_the_database_is_made() -> None:
+    assert SERVICES["temporal"]["environment"]["NUM_HISTORY_SHARDS"] == "512"
+
+
 def test_nothing_of_what_is_kept_is_thrown_away() -> None:
     assert SERVICES["redis"]["command"][1:] == ["--appendonly", "yes", "--maxmemory-policy", "noeviction"]
     assert SERVICES["redis"]["volumes"] == ["redis:/data"]
