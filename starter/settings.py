@@ -34,7 +34,7 @@ elsewhere, or a wall falls: what is not in here is the user's, new settings incl
 
 
 PREFIX, SECRET = "LONGHAUL_", "LONGHAUL_SECRET_"
-_OTHERS = ("TRUST", "TEMPORAL_CLI", "LOG", "NOTIFY_KEY", "UID", "GID")
+_OTHERS = ("TRUST", "TEMPORAL_CLI", "LOG", "NOTIFY_KEY", "AGENTS", "UID", "GID")
 OTHER_VARIABLES = frozenset(f"{PREFIX}{name}" for name in _OTHERS)
 """Read elsewhere, or by the composition alone."""
 NEARLY = 0.8

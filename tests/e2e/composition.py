@@ -1,6 +1,7 @@
 """The composition without containers: each service is a process with a root, a host name and processes of its own, set
-up by docker-compose.yml, the Dockerfile and deploy/env.example. All share a network that nobody else is in, where the
-published ports are; commands of "the host" run in it as well, with the folders of this machine.
+up by docker-compose.yml as compose's own loader reads it, the Dockerfile and a `.env`; and so are the pods of
+deploy/kubernetes.yaml. All share a network that nobody else is in, where the published ports are; commands of "the
+host" run in it as well, with the folders of this machine.
 
 Two images have stand-ins: Temporal's server is its development server with the composition's dynamic configuration, and
 redis-server that of this machine. Databases, the Web UI and what observes are not started.
@@ -9,12 +10,12 @@ redis-server that of this machine. Databases, the Web UI and what observes are n
 import contextlib
 import json
 import os
-import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,15 +24,15 @@ import yaml
 
 from longhaul.starter.provision.dev_server import SQLITE_PRAGMAS
 from longhaul.starter.provision.processes import bound_to_parent, tail
+from tests.e2e.manifests import ROOT, Container, Mount, containers_of_compose, files_of_image, of_image
 from tests.limits import SURE_SECONDS
 
-ROOT = Path(__file__).parents[2]
-SERVICES: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
-DOCKERFILE = (ROOT / "Dockerfile").read_text()
 STARTED = ("redis", "temporal", "namespace", "worker", "serve")
-OURS = ("worker", "serve")
 ETC = ("passwd", "group", "nsswitch.conf", "ld.so.cache", "alternatives", "localtime", "ssl")
 DATABASE = "/var/lib/postgresql/data"
+IN_THE_CLUSTER = "temporal-frontend.temporal"
+"""Where Kubernetes has Temporal's server, by the manifests."""
+SOURCED = 'set -a; . "$0"; set +a; exec env "$@"'
 
 _LOOPBACK = """
 import fcntl, socket, struct, sys
@@ -39,17 +40,6 @@ fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh", b"lo", 0x41))  # SIOCSI
 print("up", flush=True)
 sys.stdin.read()
 """
-
-
-def filled_in(text: str, variables: Mapping[str, str]) -> str:
-    """`${NAME:-otherwise}` as compose reads it."""
-    return re.sub(r"\$\{(\w+):-([^}]*)\}", lambda found: variables.get(found[1]) or found[2], text).replace("$$", "$")
-
-
-def lines_of_env(text: str) -> dict[str, str]:
-    """A file of settings, as compose and a shell read it."""
-    lines = [line.partition("=") for line in text.splitlines() if line and not line.startswith("#")]
-    return {name: value for name, _, value in lines}
 
 
 @dataclass
@@ -79,10 +69,14 @@ class Composition:
 
     folder: Path
     temporal: Path
-    variables: Mapping[str, str]
-    """Of `.env`, for both sides."""
+    containers: dict[str, Container]
     enter: list[str] = field(default_factory=list[str])
     running: dict[str, Running] = field(default_factory=dict[str, Running])
+
+    @property
+    def env_file(self) -> Path:
+        """The `.env` of both sides."""
+        return self.folder / "checkout" / ".env"
 
     def start(self, name: str) -> None:
         """And wait until its health check says that it is well, or it has ended with 0. Raises RuntimeError."""
@@ -93,7 +87,7 @@ class Composition:
             process = subprocess.Popen(
                 bound_to_parent(command),
                 pass_fds=[writing],
-                env=self._environment(name),
+                env=self.environment(name),
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=sink,
@@ -107,13 +101,13 @@ class Composition:
 
     def wait_for(self, name: str) -> None:
         """Until it is well, or has ended with 0 as it should. Raises RuntimeError."""
-        check = SERVICES[name].get("healthcheck")
+        check = self.containers[name].check
         deadline = time.monotonic() + SURE_SECONDS
         while time.monotonic() < deadline:
             code = self.running[name].process.poll()
-            if code is not None and (check is not None or code):
+            if code is not None and (check or code):
                 raise RuntimeError(f"{name} ended with {code}:\n{tail(self.log(name))}")
-            if code == 0 or (check is not None and self.is_well(name)):
+            if code == 0 or (check and self.is_well(name)):
                 return
             time.sleep(0.2)
         raise RuntimeError(f"{name} was not well after {SURE_SECONDS:g} s:\n{tail(self.log(name))}")
@@ -122,10 +116,7 @@ class Composition:
         """By the composition's own check, in the service's own surroundings."""
         if name == "temporal":
             return self.listens(7233)  # `nc` of the image
-        kind, *test = SERVICES[name]["healthcheck"]["test"]
-        assert kind == "CMD"
-        walls = [*self.enter, *self._walls(name), *test]
-        return not subprocess.run(walls, env=self._environment(name), capture_output=True, check=False).returncode
+        return not self.within(name, *self.containers[name].check).code
 
     def listens(self, port: int) -> bool:
         look = f"import socket; socket.create_connection(('127.0.0.1', {port}), 1)"
@@ -139,7 +130,7 @@ class Composition:
         with contextlib.suppress(ProcessLookupError):
             os.kill(one.pid or one.process.pid, number)
         try:
-            return one.process.wait(timeout=int(SERVICES[name].get("stop_grace_period", "10s").rstrip("s")))
+            return one.process.wait(timeout=self.containers[name].grace_seconds)
         except subprocess.TimeoutExpired:
             one.process.kill()
             one.process.wait()
@@ -151,17 +142,15 @@ class Composition:
         self.start(name)
         return status
 
-    def host(self, *arguments: str, cwd: Path, stdin: str = "", project: str = "") -> Answer:
-        """A command of this machine: Python's module or file with arguments, in a folder, with the lines of .env."""
+    def host(self, *arguments: str, cwd: Path, stdin: str = "") -> Answer:
+        """A command of this machine: Python's module or file with arguments, in a folder, by a shell that has read
+        `.env`."""
         ours = {name: value for name, value in os.environ.items() if not name.startswith(("TEMPORAL_", "LONGHAUL_"))}
-        further = {"LONGHAUL_PROJECT": project} if project else {}
-        home = self.folder / "home"
+        own = {"LONGHAUL_DATA_DIR": self.folder / "home" / "data", "LONGHAUL_TRUST": "0", "TERM": "xterm"}
+        sourced = ["sh", "-c", SOURCED, str(self.env_file), *(f"{name}={text}" for name, text in own.items())]
         done = subprocess.run(
-            [*self.enter, sys.executable, "-P", *arguments],
-            env=ours
-            | lines_of_env((ROOT / "deploy" / "env.example").read_text())
-            | {"LONGHAUL_DATA_DIR": str(home / "data"), "LONGHAUL_TRUST": "0", "TERM": "xterm"}
-            | further,
+            [*self.enter, *sourced, sys.executable, "-P", *arguments],
+            env=ours,
             cwd=cwd,
             input=stdin,
             capture_output=True,
@@ -174,36 +163,31 @@ class Composition:
     def log(self, name: str) -> Path:
         return self.folder / f"{name}.log"
 
-    def within(self, name: str, *command: str) -> Answer:
-        """As `docker compose exec`."""
-        walls = [*self.enter, *self._walls(name), *command]
-        done = subprocess.run(walls, env=self._environment(name), capture_output=True, text=True, check=False)
+    def within(self, name: str, *command: str, namespaces: bool = False) -> Answer:
+        """As `docker compose exec`; with `namespaces`, where the profiles of the host allow those of users."""
+        walls = [*self.enter, *self._walls(name, namespaces=namespaces), *command]
+        done = subprocess.run(walls, env=self.environment(name), capture_output=True, text=True, check=False)
         return Answer(done.returncode, done.stdout, done.stderr)
 
-    def _environment(self, name: str) -> dict[str, str]:
-        given = (
-            {key: filled_in(str(value), self.variables) for key, value in SERVICES[name]["environment"].items()}
-            if "environment" in SERVICES[name]
-            else {}
-        )
-        programs = (
+    def environment(self, name: str) -> dict[str, str]:
+        """Exactly what the manifest and the image give it, and where this machine has the image's programs."""
+        container = self.containers[name]
+        places = (
             Path(sys.prefix) / "bin",
             self.temporal.parent,
             Path("/usr/local/bin"),
             Path("/usr/bin"),
             Path("/bin"),
         )
-        image = {"PATH": ":".join(map(str, programs)), "HOME": "/home/longhaul", "LANG": "C.UTF-8"}
-        if name in OURS:
-            image |= dict(re.findall(r"([A-Z_]+)=(\S+)", next(re.finditer(r"(?m)^ENV (.*)$", DOCKERFILE))[1]))
-            image |= {"PYTHONPATH": "/app/src"}  # what `pip install -e .` there makes of it
+        image = {"PATH": ":".join(map(str, places)), "HOME": "/home/longhaul", "LANG": "C.UTF-8"}
+        given = dict(container.environment)
+        if container.is_ours:
+            # What `pip install -e .` there makes of it, behind what else is on the path.
+            given["PYTHONPATH"] = f"{given['PYTHONPATH']}:{of_image('WORKDIR')[0]}/src"
         return image | given
 
     def _command(self, name: str) -> list[str]:
-        if name == "temporal":
-            return list(self._development_server())
-        given = SERVICES[name].get("command") or json.loads(next(re.finditer(r"(?m)^CMD (.*)$", DOCKERFILE))[1])
-        return [filled_in(word, self.variables) for word in given]
+        return list(self._development_server() if name == "temporal" else self.containers[name].command)
 
     def _development_server(self) -> Iterator[str]:
         yield from (str(self.temporal), "server", "start-dev", "--headless", "--log-level", "warn")
@@ -213,12 +197,27 @@ class Composition:
         for key, values in yaml.safe_load((ROOT / "deploy" / "dynamicconfig.yaml").read_text()).items():
             yield from ("--dynamic-config-value", f"{key}={json.dumps(values[0]['value'])}")
 
-    def _walls(self, name: str) -> list[str]:
-        """A root with the system's programs, the image's own files and the service's volumes, and nothing else."""
-        user = filled_in(SERVICES[name].get("user", "65534:65534"), self.variables).split(":")
-        walls = ["bwrap", "--die-with-parent", "--as-pid-1", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]
-        walls += ["--hostname", name, "--unshare-user", "--disable-userns", "--uid", user[0], "--gid", user[1]]
-        walls += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", "/home/longhaul", "--dir", "/run"]
+    def _walls(self, name: str, *, namespaces: bool = False) -> list[str]:
+        """A root with the system's programs, the image's own files and the container's volumes, and nothing else: no
+        capability, and as Docker's default profile has it, no namespaces of users."""
+        container = self.containers[name]
+        user, group = container.user
+        walls = [
+            "bwrap",
+            "--die-with-parent",
+            "--unshare-ipc",
+            "--unshare-uts",
+            "--hostname",
+            name,
+            "--cap-drop",
+            "ALL",
+        ]
+        walls += ["--unshare-user", "--uid", str(user), "--gid", str(group)]
+        if namespaces:
+            walls += ["--bind", "/proc", "/proc"]  # bubblewrap's own has parts covered: nobody could mount another one
+        else:
+            walls += ["--as-pid-1", "--unshare-pid", "--disable-userns", "--proc", "/proc"]
+        walls += ["--dev", "/dev", "--dir", "/home/longhaul", "--dir", "/run"]
         for place in ETC:
             walls += ["--ro-bind-try", f"/etc/{place}", f"/etc/{place}"]
         for place in ("/usr", "/bin", "/sbin", "/lib", "/lib64"):
@@ -230,31 +229,16 @@ class Composition:
         for place in (sys.base_prefix, sys.prefix, str(self.temporal.parent)):
             walls += ["--ro-bind", place, place]
         walls += ["--ro-bind", str(self.folder / "hosts"), "/etc/hosts"]
-        workdir = "/data" if name == "redis" else "/"
-        if name in OURS:
-            workdir = next(re.finditer(r"(?m)^WORKDIR (.*)$", DOCKERFILE))[1]
-            walls += [
-                word for copied in self._copied() for word in ("--ro-bind", str(ROOT / copied), f"{workdir}/{copied}")
-            ]
-        return [*walls, *self._mounts(name), "--chdir", workdir]
-
-    def _copied(self) -> Iterator[str]:
-        """What the image is made of, by the Dockerfile."""
-        for words in re.findall(r"(?m)^COPY (.*)$", DOCKERFILE):
-            for word in words.split()[:-1]:
-                if not word.startswith("--"):
-                    yield word
-
-    def _mounts(self, name: str) -> list[str]:
-        mounts: list[str] = ["--bind", str(self._volume("postgres")), DATABASE] if name == "temporal" else []
-        for volume in SERVICES[name].get("volumes", ()):
-            source, target, *how = filled_in(volume, self.variables).split(":")
-            if source.startswith("./"):
-                source = str(ROOT / source)
-            elif not source.startswith("/"):
-                source = str(self._volume(source))
-            mounts += ["--ro-bind" if how == ["ro"] else "--bind", source, target]
-        return mounts
+        if container.is_ours:
+            into = of_image("WORKDIR")[0]
+            walls += [word for file in files_of_image() for word in ("--ro-bind", str(ROOT / file), f"{into}/{file}")]
+        for place in container.in_memory:
+            walls += ["--perms", "1777", "--tmpfs", place]
+        for mount in (*container.mounts, *([Mount("postgres", DATABASE)] if name == "temporal" else ())):
+            source = mount.source if mount.source.startswith("/") else str(self._volume(mount.source))
+            walls += ["--ro-bind" if mount.read_only else "--bind", source, mount.target]
+        walls += ["--dir", container.workdir]
+        return [*walls, *(["--remount-ro", "/"] if container.is_read_only else []), "--chdir", container.workdir]
 
     def _volume(self, name: str) -> Path:
         path = self.folder / "volumes" / name
@@ -262,11 +246,25 @@ class Composition:
         return path
 
 
+def checked_out(folder: Path, lines: str, agents: Path) -> Path:
+    """What a user has who has read docs/operating/production.md: the project's files, agents, and the example of `.env`
+    with lines added."""
+    checkout = folder / "checkout"
+    checkout.mkdir()
+    shutil.copy(ROOT / "docker-compose.yml", checkout)
+    (checkout / "deploy").symlink_to(ROOT / "deploy")
+    shutil.copytree(agents, checkout / "agents")
+    (checkout / ".env").write_text((ROOT / ".env.example").read_text() + lines)
+    return checkout
+
+
 @contextlib.contextmanager
-def composed(folder: Path, temporal: Path, variables: Mapping[str, str]) -> Iterator[Composition]:
-    """All that is started of it, one after the other as `depends_on` has it."""
-    there = Composition(folder, temporal, variables)
-    (folder / "hosts").write_text(f"127.0.0.1 localhost {' '.join(SERVICES)}\n")
+def composed(
+    folder: Path, temporal: Path, loader: Path, *, lines: str, agents: Path, started: tuple[str, ...] = STARTED
+) -> Iterator[Composition]:
+    """All that is started of it, one after the other as `depends_on` has it; `lines` are the user's in `.env`."""
+    there = Composition(folder, temporal, containers_of_compose(loader, checked_out(folder, lines, agents)))
+    (folder / "hosts").write_text(f"127.0.0.1 localhost {' '.join(there.containers)} {IN_THE_CLUSTER}\n")
     command = ["unshare", "--map-root-user", "--net", sys.executable, "-c", _LOOPBACK]
     network = subprocess.Popen(bound_to_parent(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     with network:
@@ -274,7 +272,7 @@ def composed(folder: Path, temporal: Path, variables: Mapping[str, str]) -> Iter
             assert network.stdout is not None
             assert network.stdout.readline() == b"up\n"
             there.enter = ["nsenter", f"--target={network.pid}", "--user", "--net", "--preserve-credentials"]
-            for name in STARTED:
+            for name in started:
                 there.start(name)
             yield there
         finally:

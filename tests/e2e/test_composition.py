@@ -5,6 +5,8 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
+from email import message_from_bytes
+from email.policy import default
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,14 @@ pytestmark = [pytest.mark.server, pytest.mark.redis]
 
 EDIT = {"file_path": "greeting.txt", "old_string": "world", "new_string": "moon"}
 ASKS_TO_EDIT = {"text": "I will greet the moon.", "tool_calls": [{"id": "edit-7", "name": "Edit", "input": EDIT}]}
+ASKS_AND_ORDERS: tuple[dict[str, Any], ...] = (
+    {"tool_calls": [{"id": "price-7", "name": "price_of", "input": {"article": "lamp"}}]},
+    {
+        "expect": {"last_contains": "lamp: 7 euros, asked with a token of 23 letters"},
+        "tool_calls": [{"id": "order-7", "name": "order", "input": {"article": "lamp"}}],
+    },
+    {"expect": {"last_contains": "lamp is ordered"}, "text": "A lamp is on its way."},
+)
 LARGE = 1_000_000
 LARGER = 4_400_000
 """A reply may have 4.5 MB where blobs are shared, and 1.5 MB where they are not."""
@@ -59,13 +69,51 @@ except urllib.error.HTTPError as error:
 """
 
 
+ASKS_AS = """
+import sys, urllib.error, urllib.request
+try:
+    asked = urllib.request.Request("http://127.0.0.1:8000/v1/sessions", headers={"Host": sys.argv[1]})
+    print(urllib.request.urlopen(asked, timeout=60).status)
+except urllib.error.HTTPError as error:
+    print(error.code)
+"""
+
+
 def find_redis_of_the_system(say: Say) -> str:
     """Below /usr, which the containers have."""
     return str(Path(find_redis(say)).resolve())
 
 
+LINES = """
+LONGHAUL_PROJECT={shop}
+LONGHAUL_MODEL=scripted:{shop}/http.jsonl
+LONGHAUL_TOOLS=shop_tools
+LONGHAUL_SECRET_SHOP_TOKEN='seven $letters and more'
+LONGHAUL_NOTIFY=maildir:/data/mail?to=ana@shop.example
+LONGHAUL_SERVE_HOSTS=agents.shop.example
+"""
+"""What the user of these tests adds to the example of `.env`."""
+
+
+def script_of(file: Path, *replies: dict[str, Any]) -> str:
+    """The name of a model that gives these."""
+    file.write_text("".join(f"{json.dumps(reply)}\n" for reply in replies))
+    return f"scripted:{file}"
+
+
+def agents_of_a_user(folder: Path, model: str) -> Path:
+    """A folder with an agent and the module of its tools, as one is mounted."""
+    agents = folder / "agents"
+    agents.mkdir()
+    shutil.copy(Path(__file__).with_name("shop_tools.py"), agents)
+    (agents / "shop.toml").write_text(
+        f'model = "{model}"\ntools = ["price_of", "order"]\n[secrets.tools]\nprice_of = ["SHOP_TOKEN"]\n'
+    )
+    return agents
+
+
 @pytest.fixture(scope="module")
-def there(temporal_cli: Path) -> Iterator[Composition]:
+def there(temporal_cli: Path, compose_loader: Path) -> Iterator[Composition]:
     """Not below pytest's folders, so that the test sees that it is the mount that shows the project."""
     found("mount namespaces", find_walls)
     found("bubblewrap", find_working_bubblewrap)
@@ -73,33 +121,52 @@ def there(temporal_cli: Path) -> Iterator[Composition]:
     folder = Path(tempfile.mkdtemp(prefix="longhaul-composition-"))
     shop = folder / "shop"
     shop.mkdir()
-    (shop / "http.jsonl").write_text(f"{json.dumps({'text': 'Good evening.'})}\n")
-    variables = {"LONGHAUL_PROJECT": str(shop), "LONGHAUL_MODEL": f"scripted:{shop}/http.jsonl"}
+    script_of(shop / "http.jsonl", {"text": "Good evening."})
+    agents = agents_of_a_user(folder, script_of(shop / "shop.jsonl", *ASKS_AND_ORDERS))
     try:
-        with composed(folder, temporal_cli, variables) as running:
+        with composed(folder, temporal_cli, compose_loader, lines=LINES.format(shop=shop), agents=agents) as running:
             yield running
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def shop(there: Composition) -> Path:
-    return Path(there.variables["LONGHAUL_PROJECT"])
+    """The project of both sides."""
+    return there.folder / "shop"
 
 
 def script(there: Composition, name: str, *replies: dict[str, Any]) -> str:
-    file = shop(there) / f"{name}.jsonl"
-    file.write_text("".join(f"{json.dumps(reply)}\n" for reply in replies))
-    return f"scripted:{file}"
+    return script_of(shop(there) / f"{name}.jsonl", *replies)
 
 
 def longhaul(there: Composition, *words: str, cwd: Path | None = None, stdin: str = "") -> Answer:
-    """From the project's folder, with what both sides read; or from another one, where nothing is said of a project."""
-    project = "" if cwd else str(shop(there))
-    return there.host("-m", "longhaul.starter.cli.main", *words, cwd=cwd or shop(there), stdin=stdin, project=project)
+    """From the project's folder, or from another one."""
+    return there.host("-m", "longhaul.starter.cli.main", *words, cwd=cwd or shop(there), stdin=stdin)
 
 
 def asks(there: Composition, method: str, path: str, token: str = "", body: str = "") -> Any:
     return there.host("-c", ASKS, method, path, token, body, cwd=there.folder).document
+
+
+def until_said(there: Composition, text: str, session: str, token: str) -> str:
+    """Wait for a message, and return all as they were sent."""
+    while True:
+        status, said = asks(there, "GET", f"{session}/transcript", token)
+        assert status == 200, said
+        if text in json.dumps(said):
+            return json.dumps(said)
+        time.sleep(0.2)
+
+
+def mail_about(there: Composition, word: str) -> str:
+    """Wait for a notice to come."""
+    folder = there.folder / "volumes" / "data" / "mail" / "new"
+    while True:
+        for file in folder.glob("*"):
+            mail = message_from_bytes(file.read_bytes(), policy=default)
+            if word in (text := f"{mail['Subject']}\n{mail.get_content()}"):
+                return text
+        time.sleep(0.2)
 
 
 def test_a_job_in_the_project_goes_on_whatever_is_restarted(there: Composition) -> None:
@@ -202,6 +269,50 @@ def test_the_http_server_lets_in_who_has_a_token_made_there(there: Composition) 
     assert answered[0] == 200, answered
     assert answered[1]["message"]["content"][0]["text"] == "Good evening."
     assert steered[0] == 403
+
+
+def test_an_agent_that_the_user_has_brought_works_with_its_tools_secrets_and_notices(there: Composition) -> None:
+    made = there.within("serve", "longhaul", "serve", "token", "--user", "ben", "--scopes", "read,answer,approve")
+    token, session = made.out.strip(), "/v1/sessions/shop/lamps"
+    asking = json.dumps({"messages": "Buy a lamp"})
+
+    parked = asks(there, "POST", f"{session}/messages?wait=30", token, asking)
+    ordered = longhaul(there, "approve", "lamps", "--user", "ben", "--json")
+    assert ordered.code == 0, ordered.err
+    said = until_said(there, "A lamp is on its way.", session, token)
+
+    assert made.code == 0, made.err
+    assert parked[1]["message"]["metadata"]["waiting_for"] == ["order-7"]
+    assert "order" in mail_about(there, "lamps")
+    assert "seven" not in said
+
+
+def test_the_sandbox_needs_no_capability_and_no_file_but_namespaces_of_users(there: Composition) -> None:
+    tries = "from longhaul.activities.process.sandbox import bwrap_problem; print(bwrap_problem())"
+
+    allowed = there.within("worker", "python", "-c", tries, namespaces=True)
+    forbidden = there.within("worker", "python", "-c", tries)
+
+    assert (allowed.code, allowed.out) == (0, "\n"), allowed
+    assert "bubblewrap does not work here" in forbidden.out
+
+
+@pytest.mark.parametrize("name", ["worker", "serve"])
+def test_a_service_writes_to_its_volumes_and_to_memory_alone(name: str, there: Composition) -> None:
+    places = ("/data", "/memory", "/tmp", "/home/longhaul", "/srv/longhaul/agents", "/app", "/etc")
+
+    written = {place: there.within(name, "touch", f"{place}/x").code for place in places}
+
+    assert written == dict.fromkeys(places[:4], 0) | dict.fromkeys(places[4:], 1)
+
+
+def test_the_http_server_answers_under_the_names_that_it_was_given(there: Composition) -> None:
+    statuses = {
+        name: there.host("-c", ASKS_AS, name, cwd=there.folder).out.strip()
+        for name in ("agents.shop.example", "other.example")
+    }
+
+    assert statuses == {"agents.shop.example": "401", "other.example": "421"}
 
 
 def test_a_service_that_lacks_another_is_not_well(there: Composition) -> None:

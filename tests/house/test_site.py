@@ -159,6 +159,8 @@ def test_what_stands_in_fences_can_be_read(page: str) -> None:
                 assert lines_or_one(text)
             case "yaml":
                 assert list(yaml.safe_load_all(text))
+            case "dockerfile":
+                assert {line.split()[0] for line in text.splitlines()} <= {"FROM", "USER", "RUN", "COPY"}
             case _:
                 assert language in {"sh", "text", "sql", "html", "ini"}, language
 

@@ -248,8 +248,9 @@ class _Led:
                 name for number in count(1) if (name := f"{plain}_{number}" if number > 1 else plain) not in taken
             )
             self._names[reference] = name
-            alone = {word: value for word, value in target.items() if word not in ("$defs", "definitions")}
-            self._moved[name] = self._led(alone, left - 1)
+            if isinstance(target, Mapping):
+                target = {word: value for word, value in target.items() if word not in ("$defs", "definitions")}
+            self._moved[name] = self._led(target, left - 1)
         return self._names[reference]
 
 

@@ -239,6 +239,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
         commands=("state import", "state edit", "state fork"),
         path="state",
         begins=True,
+        from_sessions=frozenset({"before"}),
     ),
     LetterRow(
         "worker_left",
