@@ -9,6 +9,7 @@ import typer
 from pydantic import SecretStr
 
 from longhaul.starter.cli.main import app
+from longhaul.starter.serve.request_checks import PROBES
 from longhaul.starter.settings import OTHER_VARIABLES, PREFIX, SECRET, Settings
 from tests.e2e.manifests import ClusterObjects, of_image, pod_of, variables_of_container
 
@@ -113,12 +114,12 @@ def test_workers_get_longer_than_their_calls_and_are_not_killed_for_an_absent_se
     assert find_spec(worker["startupProbe"]["exec"]["command"][-1]) is not None
 
 
-def test_the_server_is_started_by_flags_that_there_are_and_probed_by_its_own_name() -> None:
+def test_the_server_is_started_by_flags_that_there_are_and_probed_where_it_answers_everybody() -> None:
     (serve,) = pod_of("longhaul-serve")["containers"]
-    hosts = [one["value"] for one in serve["env"] if one["name"] == "LONGHAUL_SERVE_HOSTS"]
     command: Any = typer.main.get_command(app)
     flags = {flag for one in command.commands["serve"].params for flag in one.opts}
+    port = int(serve["command"][serve["command"].index("--port") + 1])
 
     assert {word for word in serve["command"] if word.startswith("--")} <= flags
-    for probe in ("livenessProbe", "readinessProbe"):
-        assert [header["value"] for header in serve[probe]["httpGet"]["httpHeaders"]] == hosts
+    probes = [serve[probe]["httpGet"] for probe in ("livenessProbe", "readinessProbe")]
+    assert probes == [{"path": path, "port": port} for path in PROBES]
