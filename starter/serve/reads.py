@@ -111,8 +111,6 @@ async def inbox(call: Call) -> InboxBody:
     return InboxBody(calls=tuple(calls), silent=tuple(silent), held=tuple(held), paused=tuple(paused), note=note)
 
 
-
-
 def _listed_user(call: Call) -> str | None:
     """None: all that there are, which is what `admin` sees who names nobody."""
     if "admin" in call.caller.scopes and call.query.user is None:

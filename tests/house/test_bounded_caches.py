@@ -71,6 +71,8 @@ BY_THE_OPERATOR = {
 WHILE_IT_LASTS = {
     *(
         "Assembly.drafts",
+        "_SchemaReferences._names",
+        "_SchemaReferences._moved",
         "Assembly._stray",
         "_Pieces._drafts",
         "HalfSaid._blocks",

@@ -139,7 +139,7 @@ _MOST_DESCRIBED = 10
 
 def sent_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """`schema` with all of that; its own order of fields where nothing has to change."""
-    schema = _Led(schema).whole()
+    schema = _SchemaReferences(schema).whole()
     if not any(word in schema for word in _REFUSED) and schema.get("type", "object") == "object":
         return {"type": "object", "properties": {}, **schema}
     merged = _Merged(schema, count())
@@ -211,7 +211,7 @@ _DATA = frozenset({"enum", "const", "default", "examples"})
 _DEFINED = ("#/$defs/", _OLD)
 
 
-class _Led:
+class _SchemaReferences:
     """A schema in which each reference leads to a definition: Kimi and Claude refuse others, and all of them one that
     leads nowhere, which says nothing and is left out."""
 
@@ -222,15 +222,15 @@ class _Led:
         self._moved: dict[str, Any] = {}
 
     def whole(self) -> Mapping[str, Any]:
-        led = self._led(self._root, _DEEPEST_PART)
-        return {**led, "$defs": {**_table(led.get("$defs")), **self._moved}} if self._moved else led
+        made = self._resolved(self._root, _DEEPEST_PART)
+        return {**made, "$defs": {**_table(made.get("$defs")), **self._moved}} if self._moved else made
 
-    def _led(self, part: Any, left: int) -> Any:
+    def _resolved(self, part: Any, left: int) -> Any:
         if isinstance(part, list):
-            return [self._led(inner, left - 1) for inner in part]
+            return [self._resolved(inner, left - 1) for inner in part]
         if not isinstance(part, Mapping) or left <= 0:
             return part
-        made = {word: inner if word in _DATA else self._led(inner, left - 1) for word, inner in part.items()}
+        made = {word: inner if word in _DATA else self._resolved(inner, left - 1) for word, inner in part.items()}
         reference = part.get("$ref")
         if isinstance(reference, str) and reference.startswith("#"):
             target = _place(self._root, reference)
@@ -250,7 +250,7 @@ class _Led:
             self._names[reference] = name
             if isinstance(target, Mapping):
                 target = {word: value for word, value in target.items() if word not in ("$defs", "definitions")}
-            self._moved[name] = self._led(target, left - 1)
+            self._moved[name] = self._resolved(target, left - 1)
         return self._names[reference]
 
 
