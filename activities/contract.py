@@ -472,6 +472,10 @@ RUN_CHARS = 8
 """Of the id of a run: enough to tell a run from the one that it was reset from."""
 
 
+MAYBE_BEGUN = "MaybeBegun"
+"""Error type of a read within a task that a worker may have begun in it before, and was lost."""
+
+
 class RunTool(OpenValue):
     """One call of one tool; the activity's type is the tool's name. `secrets` are names."""
 
@@ -513,6 +517,8 @@ class RunTool(OpenValue):
     asked: ServerAsked | None = sparse(None)
     """What its server has asked a person, with the answers: the call is made again with them."""
     sampling: SamplingLeave | None = sparse(None)
+    maybe_begun: bool = sparse(False)
+    """Of one within a task: a worker before this one may have been lost in it. Then it is not begun there."""
     of_child: bool = sparse(False)
     """Its result is what a sub-agent says, and whether others wrote that is recorded with the sub-agent's end."""
     run: str = sparse("")

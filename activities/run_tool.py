@@ -16,6 +16,7 @@ from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.attempt import call_attempts, own_session
 from longhaul.activities.attempt.call_attempts import LeftBehind, is_shut_down, left_behind_when_deaf
+from longhaul.activities.attempt.fused_reads import check_first
 from longhaul.activities.attempt.heartbeat import Stalled, attempt_noting, beating
 from longhaul.activities.attempt.own_session import Streaming
 from longhaul.activities.attempt.secrets import given
@@ -64,10 +65,13 @@ class Acting:
 
     @activity.defn(dynamic=True)
     async def run_tool(self, arguments: Sequence[RawValue]) -> CallOutcome:
-        """Only NotHere, raised before anything was done, is an error; everything else is an outcome."""
+        """Only NotHere, raised before anything was done, is an error, and so is a call that takes its workers along;
+        everything else is an outcome."""
         name = activity.info().activity_type
         ask = _asked(arguments[0].payload.data)
+        check_first(ask)
         if ask.effect is not Effect.ONCE:
+            await call_attempts.check_not_fatal()
             start = await self._ready(name, ask)
             return await self._told(name, ask, start)
         if lost := await call_attempts.lost_before(ask.run):

@@ -21,8 +21,8 @@ from longhaul.agent.values.stuck_detection import StuckConfig
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.settings import Settings
 
-FUSED = "longhaul, reads fused"
-"""Ours once more, with `fuse_reads`."""
+UNHURRIED = "longhaul, an activity a call"
+"""Ours once more, with a tool that does not say that it is quick."""
 
 POLLING = ("READY", "longhaul worker: polling")
 
@@ -112,11 +112,11 @@ def _start(command: list[str], environment: dict[str, str], log: Path) -> subpro
         )
 
 
-def script_of(folder: Path, load: Load) -> Path:
+def script_of(folder: Path, load: Load, tool: str = "fetch") -> Path:
     """What the model says: a call a step, then the end."""
-    path = folder / f"{load.steps}x{load.chars}.jsonl"
+    path = folder / f"{tool}-{load.steps}x{load.chars}.jsonl"
     if not path.exists():
-        call = json.dumps({"tool_calls": [{"name": "fetch", "input": {"chars": load.chars}}]})
+        call = json.dumps({"tool_calls": [{"name": tool, "input": {"chars": load.chars}}]})
         path.write_text("\n".join([*[call] * load.steps, json.dumps({"text": "done"})]))
     return path
 
@@ -145,12 +145,12 @@ class Floor:
 class Ours:
     """The agent: a scripted model that calls one tool a step, then answers."""
 
-    def __init__(self, app: Longhaul, pid: int, folder: Path, *, fuse_reads: bool = False) -> None:
-        self.name = FUSED if fuse_reads else "longhaul"
+    def __init__(self, app: Longhaul, pid: int, folder: Path, *, tool: str = "fetch") -> None:
+        self.name = "longhaul" if tool == "fetch" else UNHURRIED
         self.pid = pid
         self._app = app
         self._folder = folder
-        self._fuse_reads = fuse_reads
+        self._tool = tool
 
     async def recover(self) -> None:
         """Its worker goes on as it is."""
@@ -158,10 +158,10 @@ class Ours:
     async def session(self, load: Load) -> str:
         spec = AgentSpec(
             name="bench",
-            model=f"scripted:{script_of(self._folder, load)}",
-            tools=("fetch",),
-            stuck=StuckConfig(polling=("fetch",)),
-            react_config=ReActConfig(max_iters=load.steps + 1, fuse_reads=self._fuse_reads),
+            model=f"scripted:{script_of(self._folder, load, self._tool)}",
+            tools=(self._tool,),
+            stuck=StuckConfig(polling=(self._tool,)),
+            react_config=ReActConfig(max_iters=load.steps + 1),
             model_config=UNBOUNDED,
             context_config=UNCUT,
         )
@@ -194,4 +194,4 @@ async def contenders(address: str, folder: Path) -> AsyncIterator[list[Contender
         Longhaul.connect(address, settings=Settings(task_queue=our_queue, data_dir=folder / "data")) as app,
     ):
         floor_side = Floor(await Client.connect(address), floor_queue, floor_pid)
-        yield [floor_side, Ours(app, our_pid, folder), Ours(app, our_pid, folder, fuse_reads=True)]
+        yield [floor_side, Ours(app, our_pid, folder), Ours(app, our_pid, folder, tool="pull")]

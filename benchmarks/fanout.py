@@ -21,7 +21,7 @@ from benchmarks.pages import publish, table
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
 
-BARE, OURS, FUSED = "bare child workflows", "sub-agents", "sub-agents, reads fused"
+BARE, OURS = "bare child workflows", "sub-agents"
 FLOOR_QUEUE = "bench-floor"
 TARGET, MOST_PARENT_EVENTS = 1.25, 12
 STEPS, CHARS = (1, 6), 500
@@ -46,7 +46,7 @@ async def fan_out(children: int, rounds: int) -> list[Fan]:
         address = stage.client.service_client.config.target_host
         command = [sys.executable, "-m", "benchmarks.floor", address, FLOOR_QUEUE]
         async with worker_process(command, {}, stage.folder / "floor.log"):
-            sides = (bare, ours, fused)
+            sides = (bare, ours)
             for one in sides:
                 await one(stage, 5, 1)
             return [await one(stage, children, steps) for _ in range(rounds) for steps in STEPS for one in sides]
@@ -59,18 +59,14 @@ async def bare(stage: Stage, children: int, steps: int) -> Fan:
     return await _fan(stage, BARE, steps, wall, name, [f"{name}.{number}" for number in range(children)])
 
 
-async def fused(stage: Stage, children: int, steps: int) -> Fan:
-    return await ours(stage, children, steps, fuse_reads=True)
-
-
-async def ours(stage: Stage, children: int, steps: int, *, fuse_reads: bool = False) -> Fan:
+async def ours(stage: Stage, children: int, steps: int) -> Fan:
     tasks = [_call(f"t{number}", "Agent", {"agent": "hand", "task": "see to it"}) for number in range(children)]
     reads = [{"tool_calls": [_call(f"r{step}", "fetch", {"chars": CHARS})]} for step in range(steps)]
     hand = {
         "model": _script(stage, f"hand-{steps}", *reads, {"text": "done"}),
         "tools": ["fetch"],
         "stuck": {"polling": ["fetch"]},
-        "react_config": {"max_iters": steps + 1, "fuse_reads": fuse_reads},
+        "react_config": {"max_iters": steps + 1},
     }
     lead = AgentSpec.model_validate(
         {
@@ -88,9 +84,7 @@ async def ours(stage: Stage, children: int, steps: int, *, fuse_reads: bool = Fa
     begun = (await session.status()).children
     if [child.outcome for child in begun] != ["success"] * children:
         raise RuntimeError(f"not all sub-agents succeeded: {[child.outcome for child in begun]}")
-    return await _fan(
-        stage, FUSED if fuse_reads else OURS, steps, wall, session.workflow_id, [child.workflow_id for child in begun]
-    )
+    return await _fan(stage, OURS, steps, wall, session.workflow_id, [child.workflow_id for child in begun])
 
 
 async def _fan(stage: Stage, contender: str, steps: int, wall: float, parent: str, children: Sequence[str]) -> Fan:
@@ -128,9 +122,8 @@ def section(found: Sequence[Fan], load: float) -> str:
         for one in sorted(found, key=lambda one: (one.steps, one.contender))
     ]
     compared = [
-        (of, str(steps), *(f"{ratio(found, of, steps, field):.2f}" for field in ("wall", "child_events")))
+        (OURS, str(steps), *(f"{ratio(found, OURS, steps, field):.2f}" for field in ("wall", "child_events")))
         for steps in sorted({one.steps for one in found})
-        for of in (OURS, FUSED)
     ]
     most = max(one.parent_events for one in found if one.contender != BARE)
     lines = [

@@ -18,21 +18,14 @@ JUDGED = ("sessions", "`once` calls", "lost", "done twice", "in doubt", "doubts 
 
 @dataclass(frozen=True)
 class Form:
-    """In which sessions and workers run."""
+    """In which workers run."""
 
-    fused: bool = False
     liveness: str = "fast"
-    both: bool = False
-    """Every second job fused."""
 
     @property
     def lanes(self) -> int:
         """Task queues, with one worker each. More where a death is noticed late, for faults are rarer there."""
         return 2 if self.liveness == "fast" else 10
-
-    def is_fused(self, number: int) -> bool:
-        """Whether the job of that number on its task queue is."""
-        return bool(number % 2) if self.both else self.fused
 
     @property
     def pause(self) -> tuple[float, float]:
@@ -44,22 +37,16 @@ class Form:
         """Seconds until a session without its answers counts as lost."""
         return PATIENCE_SECONDS if self.liveness == "fast" else 1_800.0
 
-    @property
-    def _reading(self) -> str:
-        return "both" if self.both else "fused" if self.fused else ""
-
     def title(self) -> str:
         """Of its section."""
-        reading = ", every second job with `fuse_reads`" if self.both else " with `fuse_reads`" if self.fused else ""
-        return "Faults" + (f" in `{self.liveness}`" if self.liveness != "fast" else "") + reading
+        return "Faults" + (f" in `{self.liveness}`" if self.liveness != "fast" else "")
 
     def suffix(self) -> str:
         """Of the names of its section and its file."""
-        return "".join(f"_{part}" for part in (self._reading, self.liveness) if part and part != "fast")
+        return f"_{self.liveness}" if self.liveness != "fast" else ""
 
     def flags(self) -> str:
-        reading = f" --{self._reading}" if self._reading else ""
-        return reading + (f" --liveness {self.liveness}" if self.liveness != "fast" else "")
+        return f" --liveness {self.liveness}" if self.liveness != "fast" else ""
 
 
 FAST = Form()

@@ -67,7 +67,7 @@ class Lane:
 
     def begin(self) -> tuple[Job, "asyncio.Task[Verdict]"]:
         self.named += 1
-        job = full_job(self.stage, f"job{self.named}", fused=self.form.is_fused(self.named))
+        job = full_job(self.stage, f"job{self.named}")
         task = asyncio.create_task(play(job, self.form.patience), name=job.session.id)
         self.playing.add(task)
         task.add_done_callback(self._ended)
@@ -208,12 +208,10 @@ def main() -> None:
     parser.add_argument("--random", type=int, default=100, help="so many at random moments")
     parser.add_argument("--step", type=int, default=1, help="at each event, or at each so-manieth; 0: at none")
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--fused", action="store_true", help="with `fuse_reads`")
-    parser.add_argument("--both", action="store_true", help="every second job with `fuse_reads`")
     parser.add_argument("--liveness", default="fast", help="of the workers, as in LONGHAUL_LIVENESS (fast)")
     parser.add_argument("--docs", type=Path, help="write docs/benchmarks.md and the ledger under this folder")
     given = parser.parse_args()
-    form = Form(given.fused, given.liveness, given.both)
+    form = Form(given.liveness)
     ledger = asyncio.run(run(given.random, given.step, given.seed, form))
     for header, told in ((HEADER, rows(ledger)), (JUDGED, [judged(ledger)])):
         shown = Table(*header)

@@ -132,16 +132,15 @@ async def ours(server: WireServer, stage: Stage, messages: Sequence[int]) -> lis
     """Each API in a session of its own, on one worker, after one another."""
     app, found = Longhaul(stage.client, stage.settings), list[Point]()
     for api, model in APIS.items():
-        for name, fused in ((f"longhaul, {api}", False), (f"longhaul, {api}, reads fused", True)):
-            await _session(app, server, model, WARMING_STEPS, fused=fused)
-            server.watch = Watch(name, stage.worker_pid, messages, server.asked)
-            await _session(app, server, model, steps_for(messages), fused=fused)
-            found += server.watch.points()
-            _say(found[-len(messages) :])
+        await _session(app, server, model, WARMING_STEPS)
+        server.watch = Watch(f"longhaul, {api}", stage.worker_pid, messages, server.asked)
+        await _session(app, server, model, steps_for(messages))
+        found += server.watch.points()
+        _say(found[-len(messages) :])
     return found
 
 
-async def _session(app: Longhaul, server: WireServer, model: str, steps: int, *, fused: bool) -> None:
+async def _session(app: Longhaul, server: WireServer, model: str, steps: int) -> None:
     url = server.url(steps).removesuffix("/v1" if model.startswith("anthropic") else "")
     spec = AgentSpec(
         name="bench",
@@ -149,10 +148,10 @@ async def _session(app: Longhaul, server: WireServer, model: str, steps: int, *,
         model_config=UNBOUNDED.model_copy(update={"base_url": url}),
         tools=("fetch",),
         stuck=StuckConfig(polling=("fetch",)),
-        react_config=ReActConfig(max_iters=steps + 5, fuse_reads=fused),
+        react_config=ReActConfig(max_iters=steps + 5),
         context_config=UNCUT,
     )
-    said = await app.session(f"wire-{model}-{steps}-{fused}", agent=spec).reply("go")
+    said = await app.session(f"wire-{model}-{steps}", agent=spec).reply("go")
     assert said.get_text_content() == "done", said  # noqa: S101  of something else the figures were worthless
 
 

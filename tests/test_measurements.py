@@ -68,10 +68,9 @@ def test_the_ledger_counts_faults_and_what_they_did() -> None:
     assert [verdict.session for verdict in ledger.broken()] == ["broken"]
     assert [row["is"] for row in ledger.rows()] == ["fault"] * 3 + ["session"] * 3
     assert "--random 2 --seed 7" in fault_ledger.section(ledger, 7)
-    both = fault_ledger.Form(liveness="cheap", both=True)
-    assert [both.is_fused(job) for job in (1, 2, 3)] == [True, False, True]
-    assert "--seed 7 --both --liveness cheap" in fault_ledger.section(ledger, 7, both)
-    assert both.suffix() == "_both_cheap"
+    cheap = fault_ledger.Form(liveness="cheap")
+    assert "--seed 7 --liveness cheap" in fault_ledger.section(ledger, 7, cheap)
+    assert cheap.suffix() == "_cheap"
 
 
 def test_the_sandbox_is_told_by_what_it_adds() -> None:

@@ -5,9 +5,10 @@ from typing import Any, TypeVar
 
 from temporalio import workflow
 from temporalio.common import RawValue
-from temporalio.exceptions import ActivityError, FailureError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, ApplicationError, FailureError, is_cancelled_exception
 from temporalio.workflow import ActivityConfig, ActivityHandle, LocalActivityConfig
 
+from longhaul.activities.contract import MAYBE_BEGUN
 from longhaul.workflows.payload_converter import result_of
 
 Answer = TypeVar("Answer")
@@ -15,6 +16,10 @@ Answer = TypeVar("Answer")
 
 class WorkInterrupted(Exception):
     """An activity was cancelled, because the reply that it worked for was interrupted."""
+
+
+class MaybeBegun(Exception):
+    """A worker that is lost may have begun it within the same task: it is not begun a second time there."""
 
 
 async def undisturbed(name: str, ask: object, answer: type[Answer], how: ActivityConfig) -> Answer:
@@ -65,18 +70,24 @@ class Underway:
             del self._handles[handle]
 
     async def run_fused(self, name: str, ask: object, answer: type[Answer], how: LocalActivityConfig) -> Answer | None:
-        """Run it within the session's own task; returns its answer, or None where there is none. Raises Interrupted."""
+        """Run it within the session's own task; returns its answer, or None where there is none. Raises Interrupted, or
+        MaybeBegun."""
         handle: ActivityHandle[RawValue] = workflow.start_local_activity(name, ask, result_type=RawValue, **how)
         self._handles[handle] = False
         try:
             return result_of(await handle, answer)
-        except FailureError:
+        except FailureError as error:
             # Of whatever kind, for a replay may know it by another one. None of them is an ActivityError for sure, and
             # what is not caught here ends the session.
             if workflow.cancellation_reason() is not None:
                 raise asyncio.CancelledError from None
             if self._handles[handle]:
                 raise WorkInterrupted from None
+            cause: BaseException | None = error
+            while cause is not None and not isinstance(cause, ApplicationError):
+                cause = cause.__cause__
+            if cause is not None and cause.type == MAYBE_BEGUN:
+                raise MaybeBegun from None
             return None
         finally:
             del self._handles[handle]

@@ -345,6 +345,7 @@ class AgentSession:
         return step
 
     def _load(self) -> Load:
+        self._doing.fused.note_task()
         info = workflow.info()
         return Load(
             events=info.get_current_history_length(),
@@ -354,6 +355,7 @@ class AgentSession:
             background=frozenset(self._doing.background.running),
             checkpointing=self._doing.checkpointing is not None,
             unfused=frozenset(self._doing.fused.unfused),
+            tried=frozenset(self._doing.fused.tried),
             brought=bool(self._doing.fused.brought),
             at=workflow.time_ns() // 1_000_000,
         )

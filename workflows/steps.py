@@ -156,7 +156,7 @@ class Doing:
             reads, said = said.reads, with_new_adjustments(said.model_copy(update={"reads": {}}), self._record)
             said = with_own_call_ids(said, self._record)
             self._write(said)
-            self.fused.bring(reads, said.message)
+            self.fused.bring(reads, said.message, lost=said.lost_attempts > 0)
 
     async def handle_interrupt(self) -> None:
         """No interrupt concerns it: it is what comes of one."""

@@ -3,12 +3,14 @@ reads, the start of a sub-agent that closes with its task, what a later reply ne
 the store.
 
 What takes long or passes a bound gets an activity. A kill within the task costs the task alone, which another
-worker repeats.
+worker repeats, without the reads that may have taken the worker along.
 """
 
 import asyncio
 from collections.abc import Mapping
 from typing import TypeVar
+
+from temporalio import workflow
 
 from longhaul.activities import contract as world
 from longhaul.agent import entries as e
@@ -19,7 +21,7 @@ from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.views.event_types import EventsSoFar
 from longhaul.workflows import activity_failures, activity_inputs, activity_options
-from longhaul.workflows.running_activities import Underway, WorkInterrupted, at_once
+from longhaul.workflows.running_activities import MaybeBegun, Underway, WorkInterrupted, at_once
 
 QUICK_PLACES = ("shared", "local")
 """Kinds of workspace that are found in a moment; a working tree has to be made."""
@@ -76,8 +78,23 @@ class FusedReads:
         self._underway = underway
         self._brought: dict[str, e.ToolReturned] = {}
         self._brought_at = 0
+        self._first_task: int = 0
+        """How long the history was in the first task that this worker has done itself; 0: it has done none yet."""
         self.unfused = set[str]()
         """Tools of which a call passed a bound in this reply; a preparation that did so does until the run ends."""
+        self.tried = set[str]()
+        """Ids of calls that may have been begun: in an attempt at the model's call, or at a task, that was lost."""
+
+    def note_task(self) -> None:
+        """To be called in each task, before anything is read in it."""
+        if not self._first_task and not workflow.unsafe.is_replaying():
+            self._first_task = workflow.info().get_current_history_length()
+
+    def _may_have_been_begun(self) -> bool:
+        """Whether a worker before this one may have been lost in this very task, which nobody is told: it is so of the
+        first task that a worker does. Other tasks of this one it has not seen before, or it would have forgotten the
+        session."""
+        return self._first_task in (0, workflow.info().get_current_history_length())
 
     def along(self) -> world.ReadsAlong | None:
         """What the next answer's activity may read by."""
@@ -97,20 +114,25 @@ class FusedReads:
         between may have changed what is to be read, or who may read it."""
         return self._brought if self._record.seq <= self._brought_at + 1 else {}
 
-    def bring(self, reads: Mapping[str, e.ToolReturned | None], said: Msg) -> None:
-        """Take what an answer, which is the newest entry, has read at once."""
+    def bring(self, reads: Mapping[str, e.ToolReturned | None], said: Msg, *, lost: bool) -> None:
+        """Take what an answer, which is the newest entry, has read at once. `lost`: it is the answer of an attempt
+        behind a lost one, which may have read the same."""
         named = {call.id: call.name for call in said.get_tool_calls()}
-        self.unfused |= {named[call_id] for call_id, read in reads.items() if read is None and call_id in named}
+        left = {call_id for call_id, read in reads.items() if read is None and call_id in named}
+        if lost:
+            self.tried |= left
+        else:
+            self.unfused |= {named[call_id] for call_id in left}
         self._brought = {call_id: read for call_id, read in reads.items() if read is not None}
         self._brought_at = self._record.seq
 
     def begin_reply(self) -> None:
         self.unfused &= {world.PREPARE_REPLY}
+        self.tried.clear()
 
     async def prepare(self, ask: world.PrepareReply) -> e.Prepared | None:
         """None when an activity of its own has to. Raises WorkInterrupted."""
-        quick = self._record.spec.react_config.fuse_reads or is_found_soon(self._record)
-        if self._record.spec.host or not quick or world.PREPARE_REPLY in self.unfused:
+        if self._record.spec.host or not is_found_soon(self._record) or world.PREPARE_REPLY in self.unfused:
             return None
         prepared = await self._asked(world.PREPARE_REPLY, ask, e.Prepared, "find tools and workspace")
         if prepared is None and self._record.interrupted:
@@ -127,10 +149,15 @@ class FusedReads:
 
     async def _read(self, call: OpenCall) -> e.CallOutcome | None:
         ask = activity_inputs.run_tool(self._record, call)
+        # The input of what runs within a task stands in no history, so that it may say what a replay would not.
+        ask = ask.model_copy(update={"maybe_begun": self._may_have_been_begun()})
         try:
             told = await self._asked(call.block.name, ask, e.ToolOutcome, activity_inputs.summary_of(call))
         except WorkInterrupted:
             return activity_failures.call_interrupted(call)
+        except MaybeBegun:
+            self.tried.add(call.block.id)
+            return None
         return None if told is None else told.root
 
     async def _asked(self, name: str, ask: object, answer: type[Answer], summary: str) -> Answer | None:

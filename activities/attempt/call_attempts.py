@@ -23,6 +23,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from temporalio import activity
+from temporalio.api.failure.v1 import Failure
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
@@ -41,6 +42,11 @@ UNKNOWN_OUTCOME = (
 )
 SHUT_DOWN = "its worker was shut down"
 LOOK_SECONDS = 10
+MOST_LOST = 3
+"""Attempts that are lost one after the other, at a call that may run twice. A worker has a hundred sessions: each loses
+its model's call with it, so that a fourth try costs more than a result that says it."""
+FATAL = "Fatal"
+"""Error type of a call that takes its workers along."""
 ENDED = "Ended"
 """Error type of an attempt that had begun and came to no outcome."""
 
@@ -58,18 +64,36 @@ async def lost_before(run: str) -> str:
     if activity.info().attempt == 1:
         return ""
     try:
-        kind = await _failure_before()
+        kind = (await _failure_before()).application_failure_info.type
     except Exception as error:  # noqa: BLE001  who can't see that nothing was done must not begin
         return f"what became of it could not be seen ({words_of(error, 200)})."
     return "" if kind == NOT_HERE else f"its attempt ended in a failure of its worker ({kind[:200] or 'of no kind'})."
 
 
-async def _failure_before() -> str:
+async def check_not_fatal() -> None:
+    """Raises where a call that may run twice has had MOST_LOST attempts, and the last one was lost with its worker: it
+    would take one worker along after the other."""
+    if activity.info().attempt <= MOST_LOST:
+        return
+    try:
+        before = await _failure_before()
+    except Exception:  # noqa: BLE001  the server counts attempts too, and gives up later
+        return
+    if before.HasField("timeout_failure_info"):
+        raise ApplicationError(
+            f"the worker that ran it was lost each time; it was tried {MOST_LOST} times and more, and it is not begun "
+            "again",
+            type=FATAL,
+            non_retryable=True,
+        )
+
+
+async def _failure_before() -> Failure:
     info = activity.info()
     told = await own_session.handle().describe(rpc_timeout=timedelta(seconds=LOOK_SECONDS))
     for pending in told.raw_description.pending_activities:
         if pending.activity_id == info.activity_id:
-            return pending.last_failure.application_failure_info.type
+            return pending.last_failure
     raise LookupError("the server knows of no such call")
 
 

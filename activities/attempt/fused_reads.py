@@ -20,7 +20,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
-from longhaul.activities.contract import CallModel, RunTool
+from longhaul.activities.contract import MAYBE_BEGUN, CallModel, RunTool
 from longhaul.agent.decisions.call_verdicts import are_read_along
 from longhaul.agent.entries import CallOutcome, ModelSaid, ToolReturned
 from longhaul.agent.values.conversation.messages import ToolResultState
@@ -30,6 +30,18 @@ LONGEST_ANSWER_BYTES = 50_000
 """As JSON. Those of a whole turn together stay far below what the server takes with a task."""
 UNFUSED = "Unfused"
 """Error type of a read that has to go its own way. Nothing is known of it, and nothing was done."""
+
+
+def check_first(ask: RunTool) -> None:
+    """Raises where the call is made within a task, and a worker before this one may have been lost with it there: it
+    would take each further worker along, without end."""
+    if ask.maybe_begun and activity.info().is_local:
+        raise ApplicationError(
+            "not within the task: it may have been begun there before",
+            type=MAYBE_BEGUN,
+            non_retryable=True,
+            category=ApplicationErrorCategory.BENIGN,
+        )
 
 
 def unfused(why: str) -> ApplicationError:
@@ -53,6 +65,8 @@ class _Bounded(ActivityInboundInterceptor):
         try:
             outcome = await super().execute_activity(input)
         except ApplicationError as error:
+            if error.type == MAYBE_BEGUN:
+                raise
             raise unfused(error.message) from None
         except asyncio.CancelledError:
             details = activity.cancellation_details()
@@ -82,7 +96,7 @@ class ReadingAlong:
             return said
         if not are_read_along(calls, said.facts, tools, along.permission, ask.place.root):
             return said
-        if activity.info().attempt > 1:
+        if said.lost_attempts:
             # A tool may have taken the worker along: whoever tries it within another thing's attempt tries it for ever.
             return said.model_copy(update={"reads": dict.fromkeys(call.id for call in calls)})
         asks = [

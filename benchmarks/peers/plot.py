@@ -16,7 +16,7 @@ COLOURS = {
     "pydantic-ai": "#c8102e",
     "openai-agents": "#3358a8",
     "floor": "#8c8c8c",
-    "longhaul, reads fused": "#7bc8a4",
+    "longhaul, an activity a call": "#7bc8a4",
     "longhaul": "#0b6e4f",
 }
 

@@ -385,14 +385,13 @@ SCENARIOS: dict[str, Scenario] = {
         two_replies,
         spec={
             "tools": ("Glob",),
-            "react_config": {"fuse_reads": True},
             "permission": {"rules": WORDY},
         },
     ),
     "reads_along": Scenario(
         (calls("Glob", pattern="*.md"), calls("Glob", pattern="*.rst"), {"text": "None."}, {"text": "Still none."}),
         two_replies,
-        spec={"tools": ("Glob",), "react_config": {"fuse_reads": True}},
+        spec={"tools": ("Glob",)},
     ),
     "steered": Scenario(
         (TELL_ANA, calls("send", to="Ben"), {"text": "Cleo it is."}, {"text": "Gone on."}),

@@ -28,9 +28,9 @@ async def linger(path: str, times: int = 1) -> str:
 
 
 @tool(effect=Effect.READ, read_only=True, concurrency_safe=True, quick=True)
-def fatal(path: str) -> str:
-    """Write down that it has begun, and take the worker along the first time."""
-    if begun(Path(path)) == 1:
+def fatal(path: str, times: int = 1) -> str:
+    """Write down that it has begun, and take the worker along so many times."""
+    if begun(Path(path)) <= times:
         os.kill(os.getpid(), signal.SIGKILL)
     return "read at last"
 

@@ -320,7 +320,7 @@ def _is_inside(call: OpenCall, record: Record) -> bool:
 MOST_FUSED = 8
 """Calls of a turn: what they answer leaves the worker together, with the task."""
 LONGEST_RULES_CHARS = 2_000
-"""Of rules that are sent with each model call of such an agent."""
+"""Of rules that are sent with each model call."""
 RULE_CHARS = 60
 """Of a rule beside its pattern."""
 LONGEST_INPUT_CHARS = 2_000
@@ -331,8 +331,7 @@ def are_fused(ready: Sequence[OpenCall], record: Record, load: Load) -> bool:
     """Whether these allowed calls, which nobody has begun, are to be read so: all of their turn or none."""
     turn = record.current.calls
     return (
-        record.spec.react_config.fuse_reads
-        and not record.spec.host
+        not record.spec.host
         and record.spec.seal is None
         and not load.running
         and len(ready) == len(turn) <= MOST_FUSED
@@ -344,10 +343,12 @@ def rules_sent_along(record: Record, unfused: Collection[str]) -> PermissionCont
     """What the reads of the next answer are judged by beforehand, where its activity may make them at once; None where
     it may not. What they answer counts only when the session itself allows them."""
     spec = record.spec
-    if not spec.react_config.fuse_reads or unfused or record.state.planning:
+    if unfused or record.state.planning:
         return None
     if spec.host or spec.seal or spec.secrets or spec.postprocess:
         return None
+    if not any(tool.quick for tool in record.provided.tools.values()):
+        return None  # each model call would carry them for nothing
     context = in_force(record.permission, record.latest_at)
     length = sum(len(rule.rule_content or "") + RULE_CHARS for rule in context.rules)
     return None if analyzers_of(context) or length > LONGEST_RULES_CHARS else context
@@ -383,7 +384,8 @@ def _is_let_read(
 
 def _may_be(call: OpenCall, record: Record, load: Load) -> bool:
     tool = record.provided.tools[call.block.name]
-    return tool.name not in load.unfused and _is_quick_read(tool, call.facts, call.input)
+    goes_its_own_way = tool.name in load.unfused or call.block.id in load.tried
+    return not goes_its_own_way and _is_quick_read(tool, call.facts, call.input)
 
 
 def _is_quick_read(tool: ToolDescriptor, facts: CallFacts, arguments: str) -> bool:

@@ -28,6 +28,8 @@ class Load:
     """A checkpoint is being written, beside whatever else happens."""
     unfused: frozenset[str] = frozenset()
     """Tools of which a fused read passed a bound in this reply."""
+    tried: frozenset[str] = frozenset()
+    """Ids of calls that may have been begun along with an answer or within a task, by a worker that was lost."""
     brought: bool = False
     """Whether results of reads came along with the newest answer, which a fresh history would not have."""
     background: frozenset[str] = frozenset()

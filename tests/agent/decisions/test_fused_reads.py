@@ -7,11 +7,12 @@ import pytest
 from longhaul.agent.decisions.call_verdicts import are_read_along, rules_sent_along
 from longhaul.agent.decisions.rollover import Load
 from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.record import Record
 from longhaul.agent.steps import Act
 from longhaul.agent.values.conversation.messages import ToolCallBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
-from longhaul.agent.values.spec.agent_spec import ReActConfig, Secrets
+from longhaul.agent.values.spec.agent_spec import AgentSpec, Secrets
 from longhaul.agent.values.spec.workspace import Workspace
 from tests.agent.play import SPEC, TOOLS, Play, calls, spec_with, text
 
@@ -24,7 +25,6 @@ KINDS = (
     ToolDescriptor(name="Hammer", quick=True, concurrency_safe=True),
     ToolDescriptor.model_validate({"name": "todo_write", "inside": True, **READS}),
 )
-ON = spec_with(fuse_reads=True)
 FREE = PermissionContext(mode=PermissionMode.BYPASS)
 
 
@@ -34,8 +34,16 @@ def acts(play: Play) -> list[Act]:
     return [step for step in play.steps if isinstance(step, Act)]
 
 
+def prepared(spec: AgentSpec, tools: tuple[ToolDescriptor, ...] = KINDS) -> Record:
+    """Of a session that knows its tools."""
+    play = Play([text("Done.")], spec=spec, tools=tools)
+    play.say("Go")
+    play.run()
+    return play.record
+
+
 def turn(*pairs: str, load: Load | None = None, arguments: str = "{}", free: bool = True, **react: object) -> list[Act]:
-    spec = spec_with(**{"fuse_reads": True, **react})
+    spec = spec_with(**react)
     spec = spec.model_copy(update={"permission": FREE}) if free else spec
     play = Play([calls(*pairs, arguments=arguments), text("Done.")], spec=spec, tools=KINDS, load=load or Load())
     return acts(play)
@@ -66,23 +74,24 @@ def test_most_calls_of_a_turn_are_fused_and_one_more_is_not() -> None:
     ],
 )
 def test_any_other_call_in_the_turn_sends_all_their_own_way(pairs: tuple[str, ...]) -> None:
-    play = Play([calls(*pairs), text("Done.")], spec=ON.model_copy(update={"permission": FREE}), tools=KINDS)
+    play = Play([calls(*pairs), text("Done.")], spec=SPEC.model_copy(update={"permission": FREE}), tools=KINDS)
 
     assert [act.fused for act in acts(play)].count(True) == 0
 
 
-def test_long_arguments_a_bound_that_was_passed_and_the_setting_send_it_its_own_way() -> None:
+def test_long_arguments_a_bound_that_was_passed_and_a_lost_worker_send_it_its_own_way() -> None:
     long = f'{{"a": "{"x" * 2_000}"}}'
     assert [act.fused for act in turn("a Glance", arguments=long)] == [False]
     assert [act.fused for act in turn("a Glance", load=Load(unfused=frozenset({"Glance"})))] == [False]
     assert [act.fused for act in turn("a Glance", load=Load(unfused=frozenset({"Stare"})))] == [True]
-    assert [act.fused for act in turn("a Glance", fuse_reads=False)] == [False]
+    assert [act.fused for act in turn("a Glance", load=Load(tried=frozenset({"a"})))] == [False]
+    assert [act.fused for act in turn("a Glance", load=Load(tried=frozenset({"b"})))] == [True]
     assert [act.fused for act in turn("a Glance", "b Glance", parallel_tool_calls=False)] == [False, False]
 
 
 def test_a_call_that_is_proven_to_read_counts_by_its_effect() -> None:
     facts = {"a": [CallFacts(cwd="/site", read_only=True)]}
-    spec = ON.model_copy(update={"permission": FREE})
+    spec = SPEC.model_copy(update={"permission": FREE})
 
     play = Play([calls("a Hammer"), text("Done.")], spec=spec, tools=KINDS, facts=facts)
 
@@ -92,13 +101,13 @@ def test_a_call_that_is_proven_to_read_counts_by_its_effect() -> None:
 @pytest.mark.parametrize("mode", list(PermissionMode))
 def test_a_denied_read_is_never_begun(mode: PermissionMode) -> None:
     rules = (PermissionRule(tool_name="Glance", behavior=Behavior.DENY, source="the house"),)
-    spec = ON.model_copy(update={"permission": PermissionContext(mode=mode, rules=rules)})
+    spec = SPEC.model_copy(update={"permission": PermissionContext(mode=mode, rules=rules)})
 
     assert acts(Play([calls("a Glance"), text("Done.")], spec=spec, tools=KINDS)) == []
 
 
 def test_what_passed_a_bound_is_judged_again_by_the_rules_that_hold_then() -> None:
-    spec = ON.model_copy(update={"permission": FREE})
+    spec = SPEC.model_copy(update={"permission": FREE})
     play = Play([calls("a Glance"), text("Done.")], spec=spec, tools=KINDS)
     play.say("Go")
     while not isinstance(step := play.begin(), Act):
@@ -113,10 +122,6 @@ def test_what_passed_a_bound_is_judged_again_by_the_rules_that_hold_then() -> No
 
     assert [act.fused for act in play.steps if isinstance(act, Act)] == [True]
     assert [state for _, state, _ in play.results()] == ["denied"]
-
-
-def test_by_default_nothing_is_fused() -> None:
-    assert not SPEC.react_config.fuse_reads
 
 
 RULES = ((), *((PermissionRule(tool_name="Glance", behavior=behavior),) for behavior in Behavior))
@@ -142,12 +147,12 @@ def test_what_comes_along_with_an_answer_is_what_the_session_then_reads(
     mode: PermissionMode, rules: tuple[PermissionRule, ...], pairs: tuple[str, ...]
 ) -> None:
     """No read is made that the session would not begin at once; of those that it would begin it may leave some out."""
-    spec = ON.model_copy(update={"permission": PermissionContext(mode=mode, rules=rules)})
+    spec = SPEC.model_copy(update={"permission": PermissionContext(mode=mode, rules=rules)})
     play = Play([calls(*pairs), text("Done.")], spec=spec, tools=KINDS)
     begun = [act.fused for act in acts(play)]
     named = [ToolCallBlock(id=pair.split()[0], name=pair.split()[1], input="{}") for pair in pairs]
     found = {call.id: CallFacts(cwd="/site") for call in named}
-    context = rules_sent_along(Play([], spec=spec, tools=KINDS).record, ())
+    context = rules_sent_along(prepared(spec), ())
 
     along = context is not None and are_read_along(named, found, {tool.name: tool for tool in KINDS}, context, "/site")
 
@@ -158,7 +163,6 @@ def test_what_comes_along_with_an_answer_is_what_the_session_then_reads(
 @pytest.mark.parametrize(
     "given",
     [
-        {"react_config": ReActConfig()},
         {"workspace": Workspace(root="/site", place="local", host="den")},
         {"secrets": Secrets(allow=("KEY",))},
         {"postprocess": {"Glance": "headings"}},
@@ -168,18 +172,25 @@ def test_what_comes_along_with_an_answer_is_what_the_session_then_reads(
     ids=str,
 )
 def test_what_an_answer_may_read_is_the_sessions_alone_to_begin(given: dict[str, object]) -> None:
-    spec = ON.model_copy(update={"permission": FREE})
+    spec = SPEC.model_copy(update={"permission": FREE})
 
-    assert rules_sent_along(Play([], spec=spec).record, ()) == FREE
-    assert rules_sent_along(Play([], spec=spec).record, {"Glance"}) is None
-    assert rules_sent_along(Play([], spec=spec.model_copy(update=given)).record, ()) is None
+    assert rules_sent_along(prepared(spec), ()) == FREE
+    assert rules_sent_along(prepared(spec), {"Glance"}) is None
+    assert rules_sent_along(prepared(spec.model_copy(update=given)), ()) is None
+
+
+def test_no_rules_are_sent_along_where_no_tool_is_quick() -> None:
+    spec = SPEC.model_copy(update={"permission": FREE})
+
+    assert rules_sent_along(prepared(spec), ()) == FREE
+    assert rules_sent_along(prepared(spec, TOOLS), ()) is None
 
 
 def test_a_dozen_short_rules_are_sent_along() -> None:
     rules = tuple(PermissionRule(tool_name="Bash", rule_content=f"make:{number}") for number in range(12))
-    spec = ON.model_copy(update={"permission": PermissionContext(rules=rules)})
+    spec = SPEC.model_copy(update={"permission": PermissionContext(rules=rules)})
 
-    sent = rules_sent_along(Play([], spec=spec).record, ())
+    sent = rules_sent_along(prepared(spec), ())
 
     assert sent is not None
     assert len(sent.rules) == 12

@@ -13,7 +13,6 @@ from typing import TypeVar
 from temporalio.service import RPCError
 
 from longhaul.agent.values.conversation.messages import FinishedReason, Msg, ToolResultBlock, ToolResultState
-from longhaul.agent.values.spec.agent_spec import ReActConfig
 from longhaul.starter.client.reading.queries import SILENCES, NoSession
 from longhaul.starter.reach.connection import Unreachable
 from tests.e2e.crash.crash_stage import Job, Stage, assert_well_formed, bash, call, says
@@ -68,9 +67,8 @@ class Verdict:
         return not (self.lost or self.doubled or self.unsaid)
 
 
-def full_job(stage: Stage, name: str, *, fused: bool = False) -> Job:
-    """`fused`: what it reads, it reads within its own task."""
-    return stage.job(name, FULL, model_config=SMALL, react_config=ReActConfig(fuse_reads=fused))
+def full_job(stage: Stage, name: str) -> Job:
+    return stage.job(name, FULL, model_config=SMALL)
 
 
 async def play(job: Job, seconds: float = PATIENCE_SECONDS) -> Verdict:

@@ -10,7 +10,6 @@ from longhaul.activities import contract as world
 from longhaul.activities.process.sandbox import bwrap_problem
 from longhaul.agent.values.conversation.messages import FinishedReason, ToolResultState
 from longhaul.agent.values.permission import PermissionContext
-from longhaul.agent.values.spec.agent_spec import ReActConfig
 from tests.e2e.crash.crash_stage import bash, call, says
 from tests.e2e.crash.test_compression import ANSWERS, COMPRESS, SLOW, SMALL, summary
 from tests.e2e.processes import a_while
@@ -51,7 +50,6 @@ def commands(command: str, **further: Any) -> tuple[dict[str, Any], ...]:
     return says("", {**one, "input": {**one["input"], **further}}), DONE, says("Heard.")
 
 
-FUSED = ReActConfig(fuse_reads=True)
 SCOUT = {"tools": ["look"], "stuck": {"enabled": False}, "permission": {"mode": "bypass"}}
 TASK = {"agent": "scout", "task": "look"}
 
@@ -69,16 +67,14 @@ OFFLOADS = {"offloader": "tests.e2e.crash.stop_parts:GatedOffloads"}
 PHASES = {
     "streaming": Phase(world.CALL_MODEL, (says("Slowly. " * 99, delay_ms=500, chunk_chars=1),), marked=True),
     "reading": Phase("look", calls("look"), "look.before", {"look": SUCCESS}, marked=True),
-    "reading along": Phase(
-        "glance", calls("glance"), "glance.before", {"glance": SUCCESS}, marked=None, agent={"react_config": FUSED}
-    ),
+    "reading along": Phase("glance", calls("glance"), "glance.before", {"glance": SUCCESS}, marked=None),
     "reading in the task": Phase(
         "glance",
         calls("glance"),
         "glance.before",
         {"glance": SUCCESS},
         marked=None,
-        agent={"react_config": FUSED, "permission": {"mode": "bypass", "rules": WORDY}},
+        agent={"permission": {"mode": "bypass", "rules": WORDY}},
     ),
     "writing": Phase("put", calls("put"), "put.before", {"put": SUCCESS}, marked=True),
     "once": Phase("send", calls("send"), "send.after", {"send": UNKNOWN}, marked=True),

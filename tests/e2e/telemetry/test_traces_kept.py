@@ -24,15 +24,12 @@ def settings(address: str, folder: Path, collector: Collector, **more: str) -> W
     )
 
 
-@pytest.mark.parametrize(("react", "histories"), [("", 3), ("[react_config]\nfuse_reads = true\n", 2)])
-async def test_a_reply_is_one_trace_across_fresh_histories(
-    impatient_server: str, tmp_path: Path, react: str, histories: int
-) -> None:
+async def test_a_reply_is_one_trace_across_fresh_histories(impatient_server: str, tmp_path: Path) -> None:
     with collecting() as collector:
         given = settings(impatient_server, tmp_path, collector, OTEL_METRICS_EXPORTER="none")
         cli = Cli(environment(given) | {"TERM": "xterm"}, tmp_path)
         agent = tmp_path / "reader.toml"
-        agent.write_text('name = "reader"\ntools = ["Read"]\n[stuck]\nenabled = false\n' + react)
+        agent.write_text('name = "reader"\ntools = ["Read"]\n[stuck]\nenabled = false\n')
         model = cli.script(*({"tool_calls": [{**READ, "id": f"look-{n}"}]} for n in range(LOOKS)), {"text": "Seen."})
         async with worker(given):
             done = cli("run", "look", "--agent", str(agent), "--model", model, "--session", "long", "--json")
@@ -42,7 +39,7 @@ async def test_a_reply_is_one_trace_across_fresh_histories(
         runs = [row async for row in client.list_workflows(f"WorkflowId = '{workflow_id('reader', None, 'long')}'")]
 
     assert done.code == 0, done.err
-    assert len(runs) >= histories
+    assert len(runs) >= 2
     (reply,) = collector.spans("invoke_agent reader")
     asked = collector.spans("longhaul.submit")[0]
     steps = [*collector.spans("longhaul.call_model"), *collector.spans("execute_tool Read")]

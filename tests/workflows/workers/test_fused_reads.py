@@ -1,20 +1,27 @@
 """Reads that cost no activity: along with the answer that calls for them, or within the session's own task. The record
 is the same, and what passes a bound goes its own way."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from json import loads
 from pathlib import Path
 from typing import Any
 
 import pytest
+from temporalio.service import RPCError
 
+from longhaul.activities.attempt.call_attempts import MOST_LOST
 from longhaul.activities.attempt.fused_reads import LONGEST_ANSWER_BYTES
 from longhaul.agent.decisions.call_verdicts import MOST_FUSED
 from longhaul.agent.entries import AnyEntry
 from longhaul.agent.values.conversation.messages import FinishedReason, Msg, ToolResultState, problem
 from longhaul.agent.values.permission import PermissionMode
+from longhaul.starter.client.reading.queries import SILENCES
 from longhaul.starter.client.session import Session
+from longhaul.starter.reach.connection import Unreachable
+from tests.e2e.processes import worker
 from tests.workflows.conftest import Stage, asked_within
 from tests.workflows.letters import WORDY, calls, recorded, results, until
 from tests.workflows.life.test_flat_history import payload_texts
@@ -24,6 +31,7 @@ from tests.workflows.tools import page_text
 pytestmark = [pytest.mark.server, pytest.mark.timeout(120)]
 
 HERE = "tests.workflows.fused_tools"
+UNHURRIED = "tests.workflows.unhurried_tools"
 TOOLS = ("peek", "linger", "fatal", "peek_key")
 FREE: dict[str, Any] = {"mode": "bypass"}
 KEY = "gate-9c41f2-open/sesame+7"
@@ -48,9 +56,8 @@ async def fused(workerless: Stage) -> AsyncIterator[Stage]:
         yield workerless
 
 
-def session_of(stage: Stage, *lines: dict[str, Any], on: bool = True, **spec: Any) -> Session:
-    react = {"fuse_reads": on, **spec.pop("react_config", {})}
-    return stage.session(*lines, DONE, **{"tools": TOOLS, "permission": FREE, "react_config": react, **spec})
+def session_of(stage: Stage, *lines: dict[str, Any], **spec: Any) -> Session:
+    return stage.session(*lines, DONE, **{"tools": TOOLS, "permission": FREE, **spec})
 
 
 async def own_ways(stage: Stage, session: Session) -> list[str]:
@@ -105,24 +112,26 @@ def _without(value: Any, names: set[str]) -> Any:
 
 
 @both_forms
-async def test_a_read_is_an_event_at_most_and_recorded_like_any_other(fused: Stage, form: str) -> None:
+async def test_a_read_is_an_event_at_most_and_recorded_like_any_other(workerless: Stage, form: str) -> None:
     steps, most = 10, 5.5 if form == "along with the answer" else 4.5
     lines = [calls("peek", page=page) for page in range(steps)]
-    histories, records = dict[bool, int](), dict[bool, list[dict[str, Any]]]()
-    for on in (True, False):
-        if on:
-            session, done = await kept(fused, *lines, **FORMS[form])
-        else:
-            session = session_of(fused, *lines, on=False, **FORMS[form])
-            done = await session.reply("Read", request_id="r-read")
-        assert await failure_of_replay(fused, session) is None
-        histories[on] = (await fused.handle(session).describe()).history_length
-        records[on] = plain(await recorded(fused, session))
+    histories, records = dict[str, int](), dict[str, list[dict[str, Any]]]()
+    for tools in (HERE, UNHURRIED):
+        stage = replace(workerless, settings=workerless.settings.model_copy(update={"tools": tools}))
+        async with stage.another_worker():
+            if tools == HERE:
+                session, done = await kept(stage, *lines, tools=("peek",), **FORMS[form])
+            else:
+                session = session_of(stage, *lines, tools=("peek",), **FORMS[form])
+                done = await session.reply("Read", request_id="r-read")
+            assert await failure_of_replay(stage, session) is None
+            histories[tools] = (await stage.handle(session).describe()).history_length
+            records[tools] = plain(await recorded(stage, session))
+            assert len(await own_ways(stage, session)) == (0 if tools == HERE else steps)
         assert [text for _, text in results(done)] == [page_text(page, 40) for page in range(steps)]
-        assert len(await own_ways(fused, session)) == (0 if on else steps)
 
-    assert records[True] == records[False]
-    assert histories[False] - histories[True] >= most * steps
+    assert records[HERE] == records[UNHURRIED]
+    assert histories[UNHURRIED] - histories[HERE] >= most * steps
 
 
 @both_forms
@@ -285,7 +294,49 @@ async def test_a_tool_that_kills_its_worker_is_read_by_the_next_one(workerless: 
     assert results(done) == [(ToolResultState.SUCCESS, "read at last")]
     assert path.read_text().startswith("begun\n" * 2)
     assert (await workerless.scheduled(session)).count("longhaul.call_model") == 2
-    assert await own_ways(workerless, session) == (["fatal"] if form == "along with the answer" else [])
+    assert await own_ways(workerless, session) == ["fatal"]
+    assert await failure_of_replay(workerless, session) is None
+
+
+@asynccontextmanager
+async def relieved(stage: Stage) -> AsyncIterator[None]:
+    """A worker process, and the next one each time that one is killed."""
+
+    async def serve() -> None:
+        while True:
+            with suppress(RuntimeError):  # it is killed before it can say that it polls
+                async with worker(stage.worker_settings) as one:
+                    await one.wait()
+
+    serving = asyncio.create_task(serve())
+    try:
+        yield
+    finally:
+        serving.cancel()
+        await asyncio.wait([serving])
+
+
+@both_forms
+async def test_a_tool_that_kills_each_of_its_workers_is_told_of_after_a_few(workerless: Stage, form: str) -> None:
+    path = workerless.folder / "fatal"
+    session = session_of(workerless, calls("fatal", path=str(path), times=99), calls("peek", page=1), **FORMS[form])
+
+    async def has_ended() -> bool:
+        with suppress(RPCError, Unreachable, *SILENCES):  # no worker is there just now
+            return (await session.result(reply)).status == "finished"
+        return False
+
+    async with relieved(workerless):
+        reply = await session.submit("Read")
+        await until(has_ended)
+        done = await session.wait(reply)
+
+    (state, told), peeked = results(done)
+    assert state is ToolResultState.ERROR
+    assert told.startswith("This call could not be run: the worker that ran it was lost each time")
+    assert MOST_LOST <= len(path.read_text().splitlines()) <= MOST_LOST + 1
+    assert peeked == (ToolResultState.SUCCESS, page_text(1, 40))
+    assert (await own_ways(workerless, session))[:1] == ["fatal"]
     assert await failure_of_replay(workerless, session) is None
 
 

@@ -19,10 +19,7 @@ pytestmark = pytest.mark.server
 SEEN = "everything.\\\\x1b[2J\\\\u202egnihton\\\\u200b"
 
 
-@pytest.mark.parametrize("fuse_reads", [False, True])
-async def test_a_servers_word_counts_only_where_the_operator_trusts_it(
-    unserved: Stage, tmp_path: Path, *, fuse_reads: bool
-) -> None:
+async def test_a_servers_word_counts_only_where_the_operator_trusts_it(unserved: Stage, tmp_path: Path) -> None:
     program = {"command": sys.executable, "args": ["-m", "tests.activities.mcp.liar"], "cwd": str(ROOT)}
     told = {"believed": {"mcp_config": program, "trusted": True}, "doubted": {"mcp_config": program}}
     unserved.settings = unserved.settings.model_copy(update={"mcp": told})
@@ -34,7 +31,6 @@ async def test_a_servers_word_counts_only_where_the_operator_trusts_it(
         tools=(),
         mcps=[{"name": name} for name in told],
         permission={"mode": "explore"},
-        react_config={"fuse_reads": fuse_reads},
     )
     async with unserved.another_worker():
         done = await session.reply("Look.")

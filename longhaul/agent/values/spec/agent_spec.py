@@ -117,10 +117,6 @@ class ReActConfig(Value):
     answer in words all the same. Then the reply ends as `exceed_max_iters`, or as `unstructured`."""
     parallel_tool_calls: bool = sparse(True)
     """False runs the calls of one turn one by one."""
-    fuse_reads: bool = sparse(False)
-    """Turns that only read, by tools that say that they are quick, are read along with the model's answer or within the
-    session's own task, and replies are prepared there: fewer events, and less of the server. False runs each as an
-    activity of its own."""
     interruption_message: str = sparse("", max_length=10_000)
     """What the agent says at the end of a reply that was interrupted; empty: nothing. A middleware's
     `handle_interrupt` that says something stands in its place."""
