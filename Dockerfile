@@ -16,7 +16,7 @@ COPY workflows workflows
 COPY activities activities
 COPY starter starter
 RUN pip install --no-cache-dir --no-build-isolation --no-deps -e . \
-    && python -m compileall -q longhaul workflows activities starter worker.py
+    && python -m compileall -q longhaul workflows activities starter
 # Below it lie agents/ with the files and tools of whoever runs this: mounted there, or copied by an image FROM this one.
 WORKDIR /srv/longhaul
 USER longhaul

@@ -183,7 +183,7 @@ class Composition:
         given = dict(container.environment)
         if container.is_ours:
             # What `pip install -e .` there makes of it, behind what else is on the path.
-            given["PYTHONPATH"] = f"{given['PYTHONPATH']}:{of_image('WORKDIR')[0]}/src"
+            given["PYTHONPATH"] = f"{given['PYTHONPATH']}:{of_image('WORKDIR')[0]}"
         return image | given
 
     def _command(self, name: str) -> list[str]:

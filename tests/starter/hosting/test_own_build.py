@@ -1,6 +1,12 @@
 """Which build an installation is, and what is said of one that gets no work."""
 
+import json
+import os
+import shutil
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +18,24 @@ from longhaul.starter.settings import Settings
 
 IDLE = "this worker is build '0.1.0-4f1c2ab09d3e' of deployment 'crew' and gets no work"
 BUILD = Build("crew", "0.1.0-4f1c2ab09d3e")
+ROOT = Path(__file__).parents[3]
+CHANGED = [
+    "worker.py", "starter/links.py", "workflows/contract.py", "activities/tool.py", "stores/names.py",
+    "agent/record.py",
+]  # fmt: skip
+IDS = f"""
+import json
+from pathlib import Path
+from longhaul.starter.hosting.own_build import own_build_id
+
+ids = [own_build_id()]
+for name in {CHANGED}:
+    with Path("longhaul", name).open("a") as file:
+        file.write("# another line")
+    own_build_id.cache_clear()
+    ids.append(own_build_id())
+print(json.dumps(ids))
+"""
 
 
 def test_workers_are_not_versioned_unless_a_deployment_is_named() -> None:
@@ -24,6 +48,17 @@ def test_a_build_that_nobody_named_is_the_release_and_a_digest_of_the_code() -> 
     assert build == Build("crew", own_build_id())
     assert own_build_id().startswith("0.1.0-")
     assert len(own_build_id()) == len("0.1.0-") + 12
+
+
+def test_other_code_in_any_room_is_another_build(tmp_path: Path) -> None:
+    for room in ("longhaul", "activities", "starter", "workflows"):
+        shutil.copytree(ROOT / room, tmp_path / room, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "worker.py", tmp_path)
+    env = os.environ | {"PYTHONPATH": str(tmp_path)}
+
+    ran = subprocess.run([sys.executable, "-c", IDS], cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
+
+    assert len({*json.loads(ran.stdout)}) == 1 + len(CHANGED)
 
 
 @pytest.mark.parametrize("name", ["crew.1", "crew:1", "crew 1", "-crew", "c" * 101, "crew\n"])
