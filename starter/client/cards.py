@@ -77,6 +77,11 @@ def query(
     return f"WorkflowType = '{WORKFLOW}' AND {runs}{narrowed}"
 
 
+def nobodys() -> str:
+    """The query for the sessions that are open and have no user."""
+    return f"{query()} AND {USER.name} IS NULL"
+
+
 def by_ids(workflow_ids: Iterable[str]) -> str:
     """The query for the sessions of these ids that are open. One that the server might misread is left out."""
     plain = sorted(filter(_is_plain, workflow_ids))

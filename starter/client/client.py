@@ -11,7 +11,7 @@ from temporalio.service import RPCError
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files import Agent, checked, find_agent
-from longhaul.starter.client.cards import SessionCard, by_ids, card_of, in_doubt, listed, query
+from longhaul.starter.client.cards import SessionCard, by_ids, card_of, in_doubt, listed, nobodys, query
 from longhaul.starter.client.feed import Feed
 from longhaul.starter.client.hooks import hooks_for_all
 from longhaul.starter.client.hubs import Hub, HubRow, Members, hub_rows
@@ -128,6 +128,16 @@ class Longhaul:
         for card in sorted(found, key=lambda card: card.started_at, reverse=True):
             newest.setdefault(card.workflow_id, card)
         return list(newest.values())
+
+    async def count_open(self, *, without_user: bool = False) -> int | None:
+        """Sessions that are open, sub-agents among them, or those of them that have no user; None where the server's
+        index does not tell."""
+        if not self.settings.search_attributes:
+            return None
+        try:
+            return (await self.client.count_workflows(nobodys() if without_user else query())).count
+        except RPCError:
+            return None
 
     async def inbox(
         self,

@@ -70,7 +70,7 @@ async def sessions(call: Call) -> Rows:
     cards = await call.app.sessions(session_id=query.session, user=_listed_user(call), status=status, closed=over)
     found = [card for card in cards if _is_wanted(card, query)]
     end = None if query.limit is None else query.start + query.limit
-    note = "" if found else unseen_by(call)
+    note = "" if found else await _unseen(call)
     return Rows(sessions=tuple(Row.of(card) for card in found[query.start : end]), total=len(found), note=note)
 
 
@@ -107,8 +107,16 @@ async def inbox(call: Call) -> InboxBody:
         silent = [one for one in silent if one.user_id is None]
         held = [one for one in held if one.session.user_id is None]
         paused = [one for one in paused if one.session.user_id is None]
-    note = "" if calls or silent or held or paused else unseen_by(call)
+    note = "" if calls or silent or held or paused else await _unseen(call)
     return InboxBody(calls=tuple(calls), silent=tuple(silent), held=tuple(held), paused=tuple(paused), note=note)
+
+
+async def _unseen(call: Call) -> str:
+    """With the number of sessions without a user: of those of others not even that is told."""
+    if not (unseen := unseen_by(call)):
+        return ""
+    count = await call.app.count_open(without_user=True)
+    return unseen if count is None else f"{unseen}; open sessions without a user: {count}"
 
 
 def _listed_user(call: Call) -> str | None:

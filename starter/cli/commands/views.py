@@ -30,6 +30,7 @@ from longhaul.starter.cli.session_lookup import below as below_root
 from longhaul.starter.cli.terminal.reply_printer import ReplyPrinter
 from longhaul.starter.cli.terminal.screen import Screen, write_json
 from longhaul.starter.client.cards import SessionCard
+from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.feed import CLOSED
 from longhaul.starter.client.inbox import Inbox
 from longhaul.starter.client.reading.queries import NoSession
@@ -60,10 +61,11 @@ async def sessions(
     async with connected() as app:
         cards = await app.sessions(user=user, status=status)
         details = await app.statuses(cards) if long else {}
+        elsewhere = "" if cards or user is None else await _elsewhere(app, user)
     rows = [dataclasses.asdict(card) for card in cards]
     screen.document([{**row, "details": details.get(row["workflow_id"])} for row in rows] if long else rows)
     if not cards:
-        screen.show(Text("no open sessions"))
+        screen.show(Text(one_line(f"no open sessions{elsewhere}")))
         return 0
     head, *lines = render_session.cards(cards, width=screen.width)
     if head:
@@ -185,6 +187,14 @@ async def _show_steps(screen: Screen, name: Name) -> int:
     return 0
 
 
+async def _elsewhere(app: Longhaul, user: str) -> str:
+    """What a list of one user's, in which nothing stands, leaves out."""
+    all_, nobodys = await app.count_open(), await app.count_open(without_user=True)
+    if all_ is None or nobodys is None:
+        return f" of user {user!r}"
+    return f" of user {user!r}; without --user: {all_} open sessions, of which {nobodys} have no user"
+
+
 @commands.command()
 async def inbox(
     screen: Screen,
@@ -196,6 +206,8 @@ async def inbox(
 ) -> int:
     async with connected() as app:
         found = await app.inbox(user=user, team=team, tool=tool, overdue=overdue)
+        nothing = not (found.calls or found.held or found.paused or found.silent)
+        elsewhere = await _elsewhere(app, user) if nothing and user is not None else ""
     for_people = ("person", "settlement", "budget")
     waiting = [
         (card, call, _answered_at(found, card, call))
@@ -215,7 +227,7 @@ async def inbox(
         more = f" and {len(found.silent) - 10} more" if len(found.silent) > 10 else ""
         screen.remark(f"longhaul: these wait, but no worker answers for them: {names}{more}")
     if not waiting and not stopped and not found.silent:
-        screen.show(Text("nothing waits for a person"))
+        screen.show(Text(one_line(f"nothing waits for a person{elsewhere}")))
     for number, (card, call, place) in zip(_numbers(waiting), waiting, strict=True):
         screen.show_folded(_head(found.root_of(card) or card, call).append(number, "dim"))
         flags = (

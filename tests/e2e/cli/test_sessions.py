@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import time
@@ -34,6 +35,23 @@ def test_an_unknown_session_is_a_sentence(cli: Cli) -> None:
         "longhaul: the server knows no session 'nobody-knows', open or closed; see `longhaul sessions`. "
     )
     assert answer.out == ""
+
+
+async def test_an_empty_list_of_one_user_says_how_much_there_is_without_that_user(cli: Cli, app: Longhaul) -> None:
+    session = app.session("nobodys-moon", agent=AgentSpec(model=cli.script(*WANTS_TO_EDIT), tools=["Write"]))
+    await session.reply("Write")
+    async with asyncio.timeout(SURE_SECONDS):  # the server's index is a moment late
+        while True:
+            if await app.count_open(without_user=True):
+                break
+            await asyncio.sleep(0.1)
+
+    listed, inbox = cli("sessions", "--user", "no-such-ana"), cli("inbox", "--user", "no-such-ana")
+
+    numbers = r"without --user: [1-9]\d* open sessions, of which [1-9]\d* have no user"
+    assert re.search(rf"no open sessions of user 'no-such-ana'; {numbers}", " ".join(listed.out.split()))
+    assert re.search(rf"nothing waits for a person of user 'no-such-ana'; {numbers}", " ".join(inbox.out.split()))
+    assert cli("sessions", "--user", "no-such-ana", "--json").document == []
 
 
 async def test_an_ambiguous_session_names_the_candidates(cli: Cli, app: Longhaul) -> None:

@@ -12,6 +12,8 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from longhaul.agent.values.spec.agent_spec import AgentSpec
+from longhaul.starter.client.client import Longhaul
 from tests.e2e.conftest import CLI
 from tests.e2e.serving import TOKENS, Reader, Serving, serving, tokens_file
 from tests.limits import SURE_SECONDS
@@ -359,13 +361,18 @@ async def test_a_reply_in_a_form_is_asked_for_by_http(tmp_path: Path, served: Se
 
 
 async def test_whoever_sees_nothing_is_told_whose_sessions_they_do_not_see(
-    tmp_path: Path, cli_environment: dict[str, str], worker: int
+    tmp_path: Path, cli_environment: dict[str, str], app: Longhaul
 ) -> None:
     """A session begun without a user is nobody's: its beginner's token does not find it."""
-    assert worker
+    await app.session(f"nobodys-{uuid4().hex[:6]}", agent=AgentSpec(name="lamp", model="scripted:none")).observe("Hi.")
     session = agent(tmp_path, WANTS_TO_EDIT)
     environment = cli_environment | {"LONGHAUL_SERVE_TOKENS": str(tokens_file(tmp_path)), "LONGHAUL_TRUST": "1"}
     async with serving(tmp_path, environment) as server, server.client("bob") as bob, server.client("eve") as eve:
+        async with asyncio.timeout(SURE_SECONDS):  # the server's index is a moment late
+            while True:
+                if "without a user: 0" not in (await bob.get("/v1/inbox?tool=Nothing")).json()["note"]:
+                    break
+                await asyncio.sleep(0.1)
         listed = (await bob.get("/v1/sessions", params={"session": "nowhere"})).json()
         inbox = (await bob.get("/v1/inbox", params={"tool": "Nothing"})).json()
         missing = await bob.get(f"{session}/status")
@@ -375,6 +382,7 @@ async def test_whoever_sees_nothing_is_told_whose_sessions_they_do_not_see(
 
     hint = "this token sees the sessions of user 'bob' alone: those of others, and those begun without a user"
     assert listed["note"].startswith(hint)
+    assert re.search(r"open sessions without a user: [1-9]\d*$", inbox["note"])
     assert inbox["note"].startswith(hint)
     assert (missing.status_code, hint in missing.json()["detail"]) == (404, True)
     assert (of_an_operator["total"], of_an_operator["note"]) == (0, "")
