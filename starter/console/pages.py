@@ -124,7 +124,7 @@ async def inbox(visit: Visit) -> ASGIApp:
 
 def _asked(visit: Visit, one: Asked) -> WaitingRow:
     link = visit.row_link(one.session, "call", id=one.call.call_id)
-    return waiting_row(one.call, one.session, link, marked(one.session.risk), one.root)
+    return waiting_row(one.call, one.session, link, one.root)
 
 
 async def call(visit: Visit) -> ASGIApp:

@@ -167,7 +167,7 @@ class WaitingCall:
         return f"{self.digest} {self.row.approvals}"
 
 
-def waiting_row(call: PendingCall, row: Row | Status, link: str, risk: str = "", root: Row | None = None) -> WaitingRow:
+def waiting_row(call: PendingCall, row: Row | Status, link: str, root: Row | None = None) -> WaitingRow:
     return WaitingRow(
         link=link,
         tool=marked(call.tool),
@@ -177,7 +177,7 @@ def waiting_row(call: PendingCall, row: Row | Status, link: str, risk: str = "",
         user=marked(row.user_id or ""),
         asked_at=call.asked_at,
         waits_for=call.waits_for,
-        risk=risk,
+        risk=marked(call.risk),
         deadline=tuple(render_pending.deadline(call)),
         expires_at="" if call.expired_at else call.expires_at,
         approvals=approvals(call),
