@@ -6,18 +6,17 @@ events.
 
 import hashlib
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 from starlette.datastructures import Headers
 
 from longhaul.agent.entries import When
-from longhaul.agent.letters.all_letters import row_of
-from longhaul.agent.letters.answers import Interrupted
-from longhaul.agent.letters.bodies import Binding, Interrupt, Submit
+from longhaul.agent.letters.all_letters import LETTERS, LetterRow
+from longhaul.agent.letters.bodies import Binding, Submit
 from longhaul.agent.plain.ids import MAX_ID_CHARS
 from longhaul.agent.values.conversation.messages import ErrorInfo
 from longhaul.agent.views.event_types import AgentEvent
@@ -331,9 +330,27 @@ async def decide(asking: ToolRequest) -> BaseModel:
     return await acts.decide(asking.call(Whose(**asking.whose), body))
 
 
-async def interrupt(asking: ToolRequest) -> BaseModel:
-    answer: Interrupted = await acts.by_letter(row_of("interrupt"))(asking.call(Whose(**asking.whose), Interrupt()))
-    return answer
+class TakenByTool(BaseModel):
+    """The session has taken it."""
+
+    session: str
+
+
+def _of_letter(row: LetterRow[Any], names: Sequence[str]) -> OfferedTool:
+    """As the letter's row says; `names`: fields of its body."""
+    fields: dict[str, Any] = {
+        name: (row.body.model_fields[name].annotation, row.body.model_fields[name]) for name in names
+    }
+    send = acts.by_letter(row)
+
+    async def act(asking: ToolRequest) -> BaseModel:
+        sent = asking.given.model_fields_set.intersection(names)
+        body = row.body.model_validate({name: getattr(asking.given, name) for name in sent})
+        answer: BaseModel | None = await send(asking.call(Whose(**asking.whose), body))
+        return answer or TakenByTool(session=asking.given.session)
+
+    arguments = create_model(f"{row.body.__name__}ByTool", __base__=OfSession, **fields)
+    return OfferedTool(row.name, f"{row.help}.", row.scope, arguments, act)
 
 
 _ROWS = (
@@ -363,7 +380,7 @@ _ROWS = (
         decides=True,
         fields={"input": "edit", "rules": "steer"},
     ),
-    OfferedTool("interrupt", "End the reply that a session makes.", "answer", OfSession, interrupt),
+    *(_of_letter(row, row.tool_fields) for row in LETTERS if row.tool_fields is not None),
 )
 TOOLS: Mapping[str, OfferedTool] = {row.name: row for row in _ROWS}
 

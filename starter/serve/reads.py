@@ -11,7 +11,7 @@ from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.agent.views.would_pass import WouldPass
 from longhaul.starter.client.cards import CLOSED, SessionCard
 from longhaul.starter.hosting.deployment import versions
-from longhaul.starter.reach.pollers import Poller, pollers
+from longhaul.starter.reach.pollers import pollers
 from longhaul.starter.reach.storage_places import keeper_of
 from longhaul.starter.serve.problems import Problem
 from longhaul.starter.serve.request_bodies import (
@@ -87,10 +87,10 @@ def _is_wanted(card: SessionCard, query: Listing) -> bool:
 async def inbox(call: Call) -> InboxBody:
     query: Sorting = call.query
     found = await call.app.inbox(user=_listed_user(call), team=query.team, tool=query.tool, overdue=query.overdue)
-    calls: list[Asked] = []
-    for card, waiting in found.calls:
-        root = found.root_of(card)
-        calls.append(Asked(session=Row.of(card), call=waiting, root=Row.of(root) if root is not None else None))
+    calls = [
+        Asked(session=Row.of(card), call=waiting, root=Row.of(root) if (root := found.root_of(card)) else None)
+        for card, waiting in found.calls
+    ]
     silent = [Row.of(card) for card in found.silent]
     held = [Held(session=Row.of(card), hold=status.hold) for card, status in found.held]
     paused = [
@@ -136,19 +136,18 @@ async def workers(call: Call) -> Workers:
         builds = await versions(client, settings.deployment) if settings.deployment else []
     except RPCError as error:
         raise Problem("unavailable", f"the Temporal server does not tell of its workers: {error.message}") from error
+    rows = list[WorkerRow]()
+    for one in found:
+        keeper = keeper_of(one.identity)
+        kinds = {"store": keeper.store.kind, "blobs": keeper.blobs.kind} if keeper else {"store": "", "blobs": ""}
+        name = keeper.name if keeper else one.identity
+        rows.append(WorkerRow(name=name, seen_at=one.seen_at.isoformat(), build=one.build, **kinds))
     return Workers(
         task_queue=settings.task_queue,
-        workers=tuple(_worker(one) for one in found),
+        workers=tuple(rows),
         deployment=settings.deployment,
         versions=tuple(VersionRow.model_validate(one) for one in builds),
     )
-
-
-def _worker(one: Poller) -> WorkerRow:
-    keeper = keeper_of(one.identity)
-    kinds = {"store": keeper.store.kind, "blobs": keeper.blobs.kind} if keeper else {"store": "", "blobs": ""}
-    name = keeper.name if keeper else one.identity
-    return WorkerRow(name=name, seen_at=one.seen_at.isoformat(), build=one.build, **kinds)
 
 
 async def status(call: Call) -> Status:

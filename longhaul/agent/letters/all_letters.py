@@ -56,6 +56,8 @@ class LetterRow(Generic[B]):
     """The session begins with it when there is none."""
     once: bool = False
     """Sent again with the same `request_id`, it counts once."""
+    tool_fields: tuple[str, ...] | None = None
+    """Fields of its body that clients by MCP may send; None: it is no tool of theirs."""
     from_sessions: frozenset[str] = frozenset()
     """Fields that sessions alone send, to each other."""
 
@@ -131,6 +133,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
         path="interrupt",
         scope="answer",
         answer=answers.Interrupted,
+        tool_fields=("request_id",),
     ),
     LetterRow(
         "stop_background",
@@ -142,6 +145,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
         path="stop-background",
         scope="answer",
         answer=answers.BackgroundEnds,
+        tool_fields=("call_id",),
     ),
     LetterRow(
         "observe",
@@ -191,6 +195,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
         commands=("pause",),
         path="pause",
         answer=answers.Paused,
+        tool_fields=("why",),
     ),
     LetterRow(
         "step",
@@ -210,6 +215,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
         method="resume",
         commands=("resume",),
         path="resume",
+        tool_fields=(),
     ),
     LetterRow(
         "budget",

@@ -31,7 +31,8 @@ pytestmark = pytest.mark.server
 
 PAGE = (ROOT / "docs" / "agents" / "mcp.md").read_text(encoding="utf-8")
 TRANSPORTS = ("stdio", "http")
-ALL = {"start_session", "send", "read", "status", "list_sessions", "list_inbox", "decide", "interrupt"}
+OF_LETTERS = {"interrupt", "stop_background", "pause", "resume"}
+ALL = {"start_session", "send", "read", "status", "list_sessions", "list_inbox", "decide", *OF_LETTERS}
 
 
 @pytest.fixture
@@ -122,6 +123,9 @@ async def test_a_session_is_begun_looked_at_decided_on_and_read(  # noqa: PLR091
         again = await told(client, "start_session", **ask)
         at = {"agent": "lamp", "session": begun["session"]}
         (waiting,) = (await told(client, "status", **at))["calls"]
+        paused = await told(client, "pause", **at, why="the tide")
+        why = (await told(client, "status", **at))["status"]["paused_why"]
+        resumed = await told(client, "resume", **at)
         decision = {**at, "call_id": "edit-7", "decision": "allow"}
         unseen = await refused(client, "decide", **decision)
         empty = await refused(client, "decide", **decision, digest="")
@@ -134,6 +138,7 @@ async def test_a_session_is_begun_looked_at_decided_on_and_read(  # noqa: PLR091
         last = await told(client, "read", **at, since=done["next"])
         nothing = await told(client, "read", **at, since=last["next"])
 
+    assert (paused, why, resumed) == ({"changed": True}, "the tide", {"session": begun["session"]})
     assert names == ALL
     assert (begun["status"], begun["text"]) == ("waiting", "I will greet the moon.")
     assert [call["tool"] for call in begun["calls"]] == ["Edit"]
@@ -268,7 +273,7 @@ async def test_a_client_is_given_no_more_than_its_scopes(tmp_path: Path, desk: d
         names = {tool.name for tool in (await client.list_tools()).tools}
         denied = await refused(client, "decide", session="nobody", call_id="c", decision="allow")
 
-    assert names == ALL - {"decide"}
+    assert names == ALL - {"decide", "pause", "resume"}
     assert denied == "decide: this wants a token with the scope 'approve'"
 
 
@@ -351,7 +356,7 @@ async def test_the_configuration_of_the_page_begins_a_session(tmp_path: Path, de
         ended = await told(client, "interrupt", session=begun["session"])
 
     assert said["command"] == "longhaul"
-    assert names == ALL - {"decide"}
+    assert names == ALL - {"decide", "pause", "resume"}
     assert (begun["status"], begun["text"]) == ("waiting", "I will greet the moon.")
     assert all(row["session_id"] == begun["session"] for row in sessions["sessions"])
     assert len(everyones["sessions"]) >= len(sessions["sessions"])
