@@ -15,16 +15,18 @@ from starlette.types import ASGIApp
 from longhaul.agent.letters.answers import BackgroundEnds
 from longhaul.starter.client.wire import check_name
 from longhaul.starter.console import pages
-from longhaul.starter.console.console_request import Visit, message_of
+from longhaul.starter.console.console_request import NAMED, Visit, message_of
 from longhaul.starter.console.schema_forms import Field, answers_of, edited, fields_of
 from longhaul.starter.console.transcript import waiting_row
 from longhaul.starter.serve.problems import Problem, problem_of, wrong
+from longhaul.starter.serve.request_bodies import Nothing
 from longhaul.starter.serve.response_bodies import Calls, Decided, Tools
 from longhaul.starter.visible import harmless
 from longhaul.workflows.contract import PendingCall, Status
 
-STEERING = {"pause": {"why": "why"}, "interrupt": {"dropped": "request_id"}}
-"""Fields beside a button, and what they are called in its request."""
+SENT = {"pause": "", "resume": "", "interrupt": "", "step": "", "settle": "settled", "notify": "woken"}
+"""Operations that are sent as their forms are filled in, each with the word for what the inbox then says; empty where
+the session's own page shows it."""
 
 
 def then(place: str) -> Response:
@@ -77,33 +79,6 @@ def _read(output: str, form: str) -> Any:
         raise wrong("output", output, f"is not JSON ({error}); write JSON, or send it as text") from None
 
 
-async def wake(visit: Visit) -> Response:
-    """Tell of the event that a call sleeps for."""
-    form = visit.form
-    call_id = form.get("call_id", "")
-    body = {name: form.get(name, "") for name in ("event", "payload", "request_id")}
-
-    async def done() -> Response:
-        await visit.ask("notify", body=body)
-        return then(f"{visit.home}?told=woken")
-
-    return await or_told(done, lambda problem: pages.call_page(visit, call_id, problem))
-
-
-async def settle(visit: Visit) -> Response:
-    form = visit.form
-    happened = {"yes": True, "no": False}.get(form.get("happened", ""))
-    body = {"call_id": form.get("call_id", ""), "output": form.get("output", ""), "reason": form.get("reason", "")}
-
-    async def done() -> Response:
-        if happened is None:
-            raise wrong("happened", form.get("happened", ""), "send yes or no")
-        await visit.ask("settle", body={**body, "happened": happened})
-        return then(f"{visit.home}?told=settled")
-
-    return await or_told(done, lambda problem: pages.call_page(visit, body["call_id"], problem))
-
-
 async def say(visit: Visit) -> Response:
     form = visit.form
     body = {"when": form.get("when", "queue"), "request_id": form.get("request_id", "")}
@@ -118,20 +93,25 @@ async def say(visit: Visit) -> Response:
     return await or_told(done, lambda problem: pages.session_page(visit, problem, form.get("text", "")))
 
 
-def steer(name: str) -> Callable[[Visit], Awaitable[Response]]:
-    """A form with a button, or with a reason beside it."""
+def send(name: str) -> Callable[[Visit], Awaitable[Response]]:
+    """A form whose fields are those of the operation's body; `call_id` is also that of the call on whose page it is."""
 
-    async def steered(visit: Visit) -> Response:
+    async def sent(visit: Visit) -> Response:
+        call_id = visit.form.get("call_id", "")
+
         async def done() -> Response:
-            given = {
-                asked: visit.form[field] for field, asked in STEERING.get(name, {}).items() if visit.form.get(field)
-            }
-            await visit.ask(name, body=given)
-            return then(visit.here())
+            body = NAMED[name].body or Nothing
+            await visit.ask(
+                name, body={field: visit.form[field] for field in body.model_fields if visit.form.get(field)}
+            )
+            return then(f"{visit.home}?told={SENT[name]}" if SENT[name] else visit.here())
 
-        return await or_told(done, lambda problem: pages.session_page(visit, problem))
+        async def refused(problem: Problem) -> Response:
+            return await (pages.call_page(visit, call_id, problem) if call_id else pages.session_page(visit, problem))
 
-    return steered
+        return await or_told(done, refused)
+
+    return sent
 
 
 async def stop(visit: Visit) -> Response:

@@ -54,11 +54,9 @@ FILLED_IN: dict[str, Handler] = {
     f"{S}/edit": changes.decide_edited,
     f"{S}/result": changes.hand_in,
     f"{S}/answer": changes.answer,
-    f"{S}/settle": changes.settle,
     f"{S}/say": changes.say,
-    f"{S}/wake": changes.wake,
     f"{S}/stop-background": changes.stop,
-    **{f"{S}/{name}": changes.steer(name) for name in ("pause", "resume", "interrupt", "step")},
+    **{f"{S}/{name}": changes.send(name) for name in changes.SENT},
     **{f"{S}/change/{name}": change_page.filled_in(name) for name in change_page.FORMS},
 }
 

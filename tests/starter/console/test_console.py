@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.starter.console import pages
+from longhaul.starter.console.changes import SENT
 from longhaul.starter.console.console_request import NAMED
 from longhaul.starter.console.transcript import MOST_CHARS, as_html, diff_lines, fitted, side_by_side
 from longhaul.starter.visible import harmless
@@ -49,7 +50,7 @@ def test_a_long_text_keeps_its_beginning_and_its_end() -> None:
 
 def test_what_a_form_may_do_is_an_operation_of_the_table() -> None:
     source = "".join(path.read_text(encoding="utf-8") for path in pages.FOLDER.glob("*.py"))
-    asked = set(re.findall(r'\.ask\(\s*"(\w+)"', source))
+    asked = {*re.findall(r'\.ask\(\s*"(\w+)"', source), *SENT}
 
     assert asked <= set(NAMED)
     assert {"decide", "settle", "message", "inbox", "pending", "transcript", "events"} <= asked

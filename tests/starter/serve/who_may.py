@@ -42,7 +42,7 @@ WHO_MAY: dict[str, str] = {
     "steer admin": "POST /v1/knowledge/ delete",
     "read answer": f"""
         POST /console /start
-        POST {PAGE} /say /result /answer /wake /interrupt /stop-background
+        POST {PAGE} /say /result /answer /notify /interrupt /stop-background
     """,
     "read approve": f"POST {PAGE} /decide /settle",
     "read approve edit": f"POST {PAGE} /edit",
