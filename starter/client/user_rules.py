@@ -32,11 +32,11 @@ class SessionRules:
         """Those that the session goes by: its agent's, its user's and its own, each with its id."""
         return await self._asking.query("rules", list[PermissionRule])
 
-    async def would_pass(self, call: PendingCall | str) -> list[WouldPass]:
+    async def would_pass(self, call_id: PendingCall | str) -> list[WouldPass]:
         """Of each rule that was suggested with a call: what else it would have let pass, of the calls of that tool
         that the session has made lately. Nothing for a call that waits for no person."""
-        call_id = call if isinstance(call, str) else call.call_id
-        return await self._asking.query("would_pass", list[WouldPass], call_id)
+        named = call_id if isinstance(call_id, str) else call_id.call_id
+        return await self._asking.query("would_pass", list[WouldPass], named)
 
     async def change(
         self, add: Sequence[PermissionRule] = (), revoke: Sequence[str] = (), *, by: str = "", why: str = ""

@@ -306,7 +306,8 @@ async def read(asking: ToolRequest) -> SessionText:
 
 async def status(asking: ToolRequest) -> SessionStanding:
     call = asking.call(Whose(**asking.whose))
-    return SessionStanding(status=await reads.status(call), calls=(await reads.pending(call)).calls)
+    session = session_of(call)
+    return SessionStanding(status=await session.status(), calls=tuple(await session.pending()))
 
 
 async def sessions(asking: ToolRequest) -> BaseModel:

@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import TypeVar
 
 from pydantic import BaseModel, Field
@@ -21,7 +23,7 @@ from longhaul.starter.serve.request_bodies import (
     StepPaging,
     Whose,
 )
-from longhaul.starter.serve.requests import Call, session_of, unseen_by, user_meant
+from longhaul.starter.serve.requests import Call, Handler, session_of, unseen_by, user_meant
 from longhaul.starter.serve.response_bodies import (
     Alive,
     Asked,
@@ -45,6 +47,59 @@ from longhaul.workflows.contract import ReplyResult, Status
 Told = TypeVar("Told", bound=BaseModel)
 MOST_PAGE_BYTES = 2_000_000
 """A page ends with the message that goes beyond it."""
+
+
+class OfCall(Whose):
+    call_id: str = Field(default="", max_length=1_000, description="A call that waits for a person")
+
+
+class WouldPassBody(BaseModel):
+    """What the rules come to that were suggested with a call, one by one."""
+
+    rules: tuple[WouldPass, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRow:
+    """One question to a session, of which the answer says what a method gives."""
+
+    path: str
+    """Below the session's own."""
+    method: str
+    """Of `Session`; its arguments are the fields of the query."""
+    answer: type[BaseModel]
+    """What the method gives, or a model with one field for it."""
+    help: str
+    query: type[Whose] = Whose
+
+
+READS = (
+    ReadRow("status", "status", Status, "One session at a glance"),
+    ReadRow("pending", "pending", Calls, "Calls that wait"),
+    ReadRow(
+        "would-pass",
+        "rules.would_pass",
+        WouldPassBody,
+        "What else the rules that were suggested with a call would have let pass",
+        OfCall,
+    ),
+    ReadRow("tools", "tools", Tools, "Its tools, with their schemas"),
+    ReadRow("tasks", "tasks", Tasks, "The list of tasks that its model keeps"),
+    ReadRow("rules", "rules.listed", RulesBody, "What it may do unasked"),
+)
+
+
+def by_read(row: ReadRow) -> Handler:
+    """What the row's method gives."""
+    arguments = row.query.model_fields.keys() - Whose.model_fields.keys()
+
+    async def read(call: Call) -> BaseModel:
+        method = attrgetter(row.method)(session_of(call))
+        gave = await method(**{name: getattr(call.query, name) for name in arguments})
+        (field, *_) = row.answer.model_fields
+        return gave if isinstance(gave, row.answer) else row.answer.model_validate({field: gave})
+
+    return read
 
 
 async def health(call: Call) -> Alive:
@@ -150,26 +205,6 @@ async def workers(call: Call) -> Workers:
     )
 
 
-async def status(call: Call) -> Status:
-    return await session_of(call).status()
-
-
-async def pending(call: Call) -> Calls:
-    return Calls(calls=tuple(await session_of(call).pending()))
-
-
-async def rules(call: Call) -> RulesBody:
-    return RulesBody(rules=tuple(await session_of(call).rules.listed()))
-
-
-async def tools(call: Call) -> Tools:
-    return Tools(tools=await session_of(call).tools())
-
-
-async def tasks(call: Call) -> Tasks:
-    return Tasks(tasks=await session_of(call).tasks())
-
-
 async def result(call: Call) -> ReplyResult:
     found = await session_of(call).result(call.path["reply_id"])
     if found.status == "unknown":
@@ -228,18 +263,3 @@ async def _from(items: AsyncIterator[Told], start: int) -> AsyncIterator[Told]:
         if number >= start:
             yield item
         number += 1
-
-
-class OfCall(Whose):
-    call_id: str = Field(default="", max_length=1_000, description="A call that waits for a person")
-
-
-class WouldPassBody(BaseModel):
-    """What the rules come to that were suggested with a call, one by one."""
-
-    rules: tuple[WouldPass, ...]
-
-
-async def would_pass(call: Call) -> WouldPassBody:
-    query: OfCall = call.query
-    return WouldPassBody(rules=tuple(await session_of(call).rules.would_pass(query.call_id)))

@@ -29,21 +29,17 @@ from longhaul.starter.serve.request_bodies import (
 from longhaul.starter.serve.requests import IDEMPOTENCY_KEY, REQUEST_SECONDS, Handler, Operation
 from longhaul.starter.serve.response_bodies import (
     Alive,
-    Calls,
     Copied,
     Decided,
     InboxBody,
     Page,
     Rows,
-    RulesBody,
     StateBody,
     Steps,
     Taken,
-    Tasks,
-    Tools,
     Workers,
 )
-from longhaul.workflows.contract import ReplyResult, Status
+from longhaul.workflows.contract import ReplyResult
 
 S = "/v1/sessions/{agent}/{session}"
 KEY = (IDEMPOTENCY_KEY, "Names the request: sent again, it gives the same reply and is made once")
@@ -61,9 +57,14 @@ def _get(
     return Operation("GET", path, name, summary, handler, "read", {200: answer}, query)
 
 
+def _in_one_word(name: str) -> str:
+    """As in `wouldPass`: operations are called so."""
+    return re.sub("[-_](.)", lambda found: found[1].upper(), name)
+
+
 def _of_letter(row: LetterRow[Any]) -> Operation:
     """As the letter's row says."""
-    name = OPERATION_NAMES.get(row.name) or re.sub("_(.)", lambda found: found[1].upper(), row.name)
+    name = OPERATION_NAMES.get(row.name) or _in_one_word(row.name)
     return Operation(
         "POST",
         f"{S}/{row.path}",
@@ -166,18 +167,10 @@ OPERATIONS: tuple[Operation, ...] = (
     _get("/v1/sessions", "sessions", "Open sessions", reads.sessions, Rows, Listing),
     _get("/v1/inbox", "inbox", "All that waits for somebody", reads.inbox, InboxBody, Sorting),
     Operation("GET", "/v1/workers", "workers", "Workers, and their builds", reads.workers, "admin", {200: Workers}),
-    _get(f"{S}/status", "status", "One session at a glance", reads.status, Status),
-    _get(f"{S}/pending", "pending", "Calls that wait", reads.pending, Calls),
-    _get(
-        f"{S}/would-pass",
-        "wouldPass",
-        "What else the rules that were suggested with a call would have let pass",
-        reads.would_pass,
-        reads.WouldPassBody,
-        reads.OfCall,
+    *(
+        _get(f"{S}/{row.path}", _in_one_word(row.path), row.help, reads.by_read(row), row.answer, row.query)
+        for row in reads.READS
     ),
-    _get(f"{S}/tools", "tools", "Its tools, with their schemas", reads.tools, Tools),
-    _get(f"{S}/tasks", "tasks", "The list of tasks that its model keeps", reads.tasks, Tasks),
     _get(f"{S}/transcript", "transcript", "What was said", reads.transcript, Page, Paging),
     _get(f"{S}/context", "context", "What the model reads now", reads.context, Page, Paging),
     _get(f"{S}/history", "history", "What was said and done, step by step", reads.history, Steps, StepPaging),
@@ -194,7 +187,6 @@ OPERATIONS: tuple[Operation, ...] = (
         None,
         (LAST_SEEN,),
     ),
-    _get(f"{S}/rules", "rules", "What it may do unasked", reads.rules, RulesBody),
     _get(f"{S}/state", "state", "The state, as JSON", acts.state, StateBody),
     Operation(
         "POST",

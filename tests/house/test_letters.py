@@ -14,6 +14,8 @@ from longhaul.starter.cli.main import app
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.states.state_operations import Stored
 from longhaul.starter.client.user_rules import SessionRules
+from longhaul.starter.serve.reads import READS, ReadRow
+from longhaul.starter.serve.request_bodies import Whose
 from longhaul.starter.serve.routes import OPERATIONS, SPELT_OUT, S
 
 PAGE = (Path(__file__).parents[2] / "docs" / "people" / "steering.md").read_text(encoding="utf-8")
@@ -89,3 +91,11 @@ def test_the_page_has_no_further_letters() -> None:
     table = [each for each in PAGE.splitlines() if "`POST …/" in each]
 
     assert table == [line(row) for row in BY_PEOPLE]
+
+
+@pytest.mark.parametrize("row", READS, ids=lambda row: row.path)
+def test_a_read_asks_its_method_for_what_its_query_holds(row: ReadRow) -> None:
+    part, _, name = row.method.rpartition(".")
+    method = attrgetter(name)(PARTS[part] if part else Session)
+
+    assert row.query.model_fields.keys() - Whose.model_fields.keys() == signature(method).parameters.keys() - {"self"}

@@ -286,8 +286,12 @@ async def delete_state(
     """
     async with connected() as app:
         session = await find_any(app, name)
-        if not yes and not _agreed(screen, session):
-            raise Misuse("nothing was deleted")
+        if not yes:
+            if not screen.answers:
+                raise Misuse("nobody can be asked here; say --yes to delete it")
+            asked = f"Delete {_named(session)} and its sub-agents: histories, states, blobs, offloads? Type yes: "
+            if screen.out.input(Text(one_line(asked))).strip().lower() != "yes":
+                raise Misuse("nothing was deleted")
         done = await session.stored.delete(terminate=terminate, by=whoami())
     if not done.anything:
         raise Misuse(f"there is nothing of {_named(session)}; see --user and --agent")
@@ -296,13 +300,6 @@ async def delete_state(
         screen.show(Text(one_line(f"its workspace stays as it is: {folder}")))
     screen.document({"session": session.id, **dataclasses.asdict(done)})
     return Exit.DONE
-
-
-def _agreed(screen: Screen, session: Session) -> bool:
-    if not screen.answers:
-        raise Misuse("nobody can be asked here; say --yes to delete it")
-    asked = f"Delete {_named(session)} and its sub-agents: histories, states, blobs, offloaded content? Type yes: "
-    return screen.out.input(Text(one_line(asked))).strip().lower() == "yes"
 
 
 def _named(session: Session) -> str:
