@@ -14,6 +14,7 @@ REWRITTEN = (
     "docs/agents/tools.md",
     "docs/first-agent.md",
     "docs/index.md",
+    "docs/operating/symptoms.md",
     "docs/people/approvals.md",
     "docs/people/chat.md",
     "docs/people/console.md",
