@@ -12,6 +12,7 @@ REWRITTEN = (
     "docs/agents/budgets.md",
     "docs/agents/hubs.md",
     "docs/agents/kinds.md",
+    "docs/agents/memory.md",
     "docs/agents/middlewares.md",
     "docs/agents/objects.md",
     "docs/agents/permission.md",
