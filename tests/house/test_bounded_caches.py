@@ -71,6 +71,7 @@ BY_THE_OPERATOR = {
 WHILE_IT_LASTS = {
     *(
         "Assembly.drafts",
+        "FusedReads.tried",
         "_SchemaReferences._names",
         "_SchemaReferences._moved",
         "Assembly._stray",
