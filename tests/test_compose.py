@@ -98,6 +98,7 @@ def environments(loader: Path, checkout: Path, **shell: str) -> dict[str, dict[s
     return {side: services[side]["environment"] for side in SIDES}
 
 
+@pytest.mark.proves("F5")
 @pytest.mark.parametrize("side", SIDES)
 def test_every_setting_of_the_env_file_reaches_both_sides(side: str, checkout: Path, compose_loader: Path) -> None:
     said = {name: f"/{name.lower()} of 7" for name in {*EVERY_SETTING, *PINNED}}
@@ -202,6 +203,7 @@ def lines_of_example(pattern: str) -> dict[str, str]:
     return dict(re.findall(pattern, (ROOT / ".env.example").read_text()))
 
 
+@pytest.mark.proves("F5")
 def test_clients_outside_reach_what_the_worker_keeps_by_the_lines_of_the_example() -> None:
     env = lines_of_example(r"(?m)^([A-Z_]+)=(.*)$")
     outside = {"redis://redis:6379/0": "redis://127.0.0.1:6379/0", "temporal:7233": "127.0.0.1:7233"}

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from benchmarks import fault_ledger, first_token, interrupting, sandbox_start
 from benchmarks.fault_ledger import SERVER, WORKER, Fault, Ledger
 from benchmarks.pages import p95, publish, spread
@@ -46,6 +48,7 @@ def test_first_tokens_are_told_by_stream() -> None:
     ]
 
 
+@pytest.mark.proves("X13")
 def test_the_ledger_counts_faults_and_what_they_did() -> None:
     ledger = Ledger()
     ledger.faults += [

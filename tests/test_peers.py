@@ -169,6 +169,7 @@ def test_a_peer_is_asked_once_for_a_long_session_and_never_for_one_of_minutes() 
     assert gave_up("pydantic-ai", Size(Load(1_000, 5_000)), [trial("pydantic-ai", 200, wall=130.0)])
 
 
+@pytest.mark.proves("X18")
 def test_sides_are_compared_where_both_came_through() -> None:
     trials = [
         trial("longhaul", 100, wall=20.0, history_bytes=1_000),

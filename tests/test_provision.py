@@ -69,6 +69,7 @@ async def test_a_database_that_has_an_attribute_with_another_type_is_refused(set
     assert "--data-dir" in str(refused.value)
 
 
+@pytest.mark.proves("S7")
 async def test_a_workflow_outlives_a_killed_server(settings: DevServerSettings) -> None:
     async with DevServer(settings) as server:
         client = await Client.connect(server.address)

@@ -3,6 +3,8 @@
 import itertools
 import os
 
+import pytest
+
 from benchmarks.measure import memory_bytes
 from benchmarks.parked import Parked
 from benchmarks.parked import section as parked_section
@@ -16,6 +18,7 @@ def mark(steps: int, wall: float) -> Mark:
     )  # fmt: skip
 
 
+@pytest.mark.proves("X18")
 def test_a_stretch_costs_what_lies_between_its_marks() -> None:
     first, second = stretches([mark(0, 0), mark(100, 2_000), mark(300, 8_000)])
 

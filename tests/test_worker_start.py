@@ -45,6 +45,7 @@ def start(folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.proves("E3")
 @pytest.mark.parametrize("store", ["file", "file:///srv/longhaul", "memory", "sqlite:////srv/longhaul.db"])
 def test_workers_of_several_hosts_do_not_start_with_a_store_of_one(store: str) -> None:
     with pytest.raises(Refusal, match=f"{ALONE}.*LONGHAUL_SHARED=off"):

@@ -13,6 +13,7 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
+from docs.making.proofs import with_proofs
 from docs.making.reference import PAGES
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +29,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     shown: set[Path] = set()
     for page in list(files.documentation_pages()):
         path = Path("docs", page.src_uri)
-        _put(files, config, page.src_uri, _with_links(path, page.src_uri, page.content_string, shown))
+        text = with_proofs(page.content_string) if page.src_uri == "coverage.md" else page.content_string
+        _put(files, config, page.src_uri, _with_links(path, page.src_uri, text, shown))
     for name in AT_THE_TOP:
         at = _page_of(Path(name))
         _put(files, config, at, _with_links(Path(name), at, (ROOT / name).read_text(encoding="utf-8"), shown))
@@ -71,7 +73,8 @@ def _page_of(path: Path) -> str:
         return path.relative_to("docs").as_posix()
     if path.as_posix() in AT_THE_TOP:
         return f"project/{path.stem.lower()}.md"
-    return f"source/{path.as_posix()}.md"
+    # mkdocs leaves out what begins with a dot.
+    return f"source/{path.as_posix().removeprefix('.')}.md"
 
 
 def _as_page(path: Path) -> str:

@@ -289,6 +289,7 @@ def test_whatever_an_outside_system_returns_the_model_can_read(output: object, r
     assert play.results() == [("a", "error", read)]
 
 
+@pytest.mark.proves("A9")
 def test_the_seeds_confirmation_is_taken_as_it_stands() -> None:
     play = _asking_about_npm()
     assert play.record.reply is not None
@@ -368,6 +369,7 @@ def test_the_seeds_external_result_is_taken_as_it_stands() -> None:
     assert play.run() == Park("outside")
 
 
+@pytest.mark.proves("A9")
 def test_rules_come_in_only_as_they_were_suggested() -> None:
     play = _asking_about_npm()
     wider = {**SUGGESTED, "rule_content": "npm:*"}

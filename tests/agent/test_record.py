@@ -36,6 +36,7 @@ def _error() -> ErrorInfo:
     return ErrorInfo(type="upstream", message="gone")
 
 
+@pytest.mark.proves("D7")
 def test_each_entry_gets_the_next_number_and_its_time() -> None:
     record = Record.of([OPENED])
 

@@ -12,6 +12,7 @@ from longhaul.agent.views.events import EventFold
 from tests.agent.play import Play, calls, carried_over, site, spec_with, spoken, text
 
 
+@pytest.mark.proves("A5")
 def test_an_answer_without_tools_takes_one_model_call() -> None:
     play = Play([text("Forty bricks.")])
     play.say("How many bricks?")
@@ -23,6 +24,7 @@ def test_an_answer_without_tools_takes_one_model_call() -> None:
     assert play.ends() == [("reply-of-r1", "completed")]
 
 
+@pytest.mark.proves("A5")
 def test_neighbours_that_are_safe_together_run_together_and_the_others_one_by_one() -> None:
     play = Play([calls("a Look", "b Look", "c Paint", "d Look"), text("Done.")])
     play.say("Paint it")
@@ -34,6 +36,7 @@ def test_neighbours_that_are_safe_together_run_together_and_the_others_one_by_on
     assert [call_id for call_id, _, _ in play.results()] == ["a", "b", "c", "d"]
 
 
+@pytest.mark.proves("C8")
 def test_without_parallel_calls_each_runs_alone() -> None:
     play = Play([calls("a Look", "b Look"), text("Done.")], spec=spec_with(parallel_tool_calls=False))
     play.say("Look twice")
@@ -42,6 +45,7 @@ def test_without_parallel_calls_each_runs_alone() -> None:
     assert [step.call_ids for step in play.steps if isinstance(step, Act)] == [("a",), ("b",)]
 
 
+@pytest.mark.proves("A5")
 def test_in_one_batch_one_call_runs_while_another_asks() -> None:
     play = Play([calls("a Look", "b Measure"), text("Done.")])
     play.say("Measure")
@@ -54,6 +58,7 @@ def test_in_one_batch_one_call_runs_while_another_asks() -> None:
     assert [call_id for call_id, _, _ in play.results()] == ["a", "b"]
 
 
+@pytest.mark.proves("A5")
 def test_a_forbidden_call_is_answered_at_once_and_never_run() -> None:
     play = Play([calls("a Demolish"), text("Then not.")])
     play.say("Tear it down")
@@ -108,6 +113,7 @@ def test_what_is_observed_while_the_model_thinks_reaches_the_next_call() -> None
     assert [bool(mark.digest) for mark in play.record.context.marks] == [False, False, True]
 
 
+@pytest.mark.proves("D6")
 def test_an_unknown_tool_is_an_error_that_the_model_reads() -> None:
     play = Play([calls("a Fly"), text("Oh.")])
     play.say("Fly")
@@ -122,6 +128,7 @@ def test_an_unknown_tool_is_an_error_that_the_model_reads() -> None:
     ]
 
 
+@pytest.mark.proves("D6")
 def test_broken_arguments_are_an_error_that_the_model_reads() -> None:
     broken = CallFacts(arguments_error="the arguments are not JSON: they end too soon")
     play = Play([calls("a Look", arguments='{"where": '), text("Oh.")], facts={"a": [broken]})

@@ -271,6 +271,7 @@ def test_the_http_server_lets_in_who_has_a_token_made_there(there: Composition) 
     assert steered[0] == 403
 
 
+@pytest.mark.proves("F5")
 def test_an_agent_that_the_user_has_brought_works_with_its_tools_secrets_and_notices(there: Composition) -> None:
     made = there.within("serve", "longhaul", "serve", "token", "--user", "ben", "--scopes", "read,answer,approve")
     token, session = made.out.strip(), "/v1/sessions/shop/lamps"

@@ -116,6 +116,7 @@ async def bring_to_rest(done: Job, *parked: Job) -> None:
     await until(written_down, "the session is written down")
 
 
+@pytest.mark.proves("S6", "X21", "X9")
 def test_a_build_that_would_break_a_session_is_not_promoted(story: Story) -> None:
     code, said = story.odd
 
@@ -124,6 +125,7 @@ def test_a_build_that_would_break_a_session_is_not_promoted(story: Story) -> Non
     assert "longhaul.checkpoint" in said["broken"][0]["why"]
 
 
+@pytest.mark.proves("X9")
 def test_a_build_with_which_all_go_on_is_promoted(story: Story) -> None:
     code, said = story.checked
 
@@ -139,6 +141,7 @@ def test_an_installation_checks_no_build_but_its_own(story: Story) -> None:
     assert story.elsewhere == (2, {})
 
 
+@pytest.mark.proves("X21")
 def test_a_session_that_waits_goes_on_with_the_promoted_build(story: Story) -> None:
     assert story.final.finished_reason is FinishedReason.COMPLETED
     assert [line["worker"] for line in story.parked.ledger("began")] == [story.second]

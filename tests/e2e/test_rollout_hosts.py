@@ -36,6 +36,7 @@ def at_den(stage: Stage, folder: Path) -> Session:
     return stage.app.session(f"den-{uuid.uuid4().hex[:6]}", agent=AgentSpec.model_validate(spec))
 
 
+@pytest.mark.proves("E12")
 async def test_a_build_without_workers_on_a_host_is_promoted_by_force_alone_and_the_session_parks(
     temporal_server: DevServer, tmp_path: Path
 ) -> None:

@@ -32,6 +32,7 @@ async def says_next(job: Job) -> str:
     return (await job.session.reply("And now?")).get_text_content()
 
 
+@pytest.mark.proves("X21")
 async def test_what_would_break_stays_where_it_is_and_the_others_go_on(
     temporal_server: DevServer, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

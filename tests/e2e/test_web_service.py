@@ -88,6 +88,7 @@ async def told(web: httpx.AsyncClient, chat: str, *, until: str = "") -> list[di
     return events
 
 
+@pytest.mark.proves("F1")
 async def test_a_page_watches_comes_back_decides_and_sees_the_end(cli: Cli, worker: int) -> None:
     assert worker
     speech, *rest = STORY

@@ -275,6 +275,7 @@ async def polling(
         await process.wait()
 
 
+@pytest.mark.proves("X20")
 @pytest.mark.server
 async def test_a_worker_in_a_folder_of_clashing_names_runs_its_tools(
     polling: Mapping[str, str], client: Installed, project: Path

@@ -178,6 +178,7 @@ def cached_in(path: Path) -> dict[str, bool]:
 FILES = [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))] + [ROOT / "worker.py"]
 
 
+@pytest.mark.proves("E1")
 def test_each_place_that_could_keep_something_is_listed() -> None:
     found = set[str]().union(*map(kept_in, FILES))
     listed = [FILLED, set(BY_THEIR_OWN_NUMBER), set(BY_THE_OPERATOR), WHILE_IT_LASTS, UNDER_WAY, MEANT_TO_KEEP]
@@ -284,6 +285,7 @@ FILLS: dict[str, tuple[Fill, int]] = {
 }
 
 
+@pytest.mark.proves("E1")
 @pytest.mark.parametrize("name", sorted(FILLS))
 async def test_what_is_kept_of_sessions_stays_bounded_whatever_their_number(
     name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture

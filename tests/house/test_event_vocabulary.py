@@ -364,6 +364,7 @@ def documented(heading: str) -> list[str]:
     return [name for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[1])]
 
 
+@pytest.mark.proves("A2")
 def test_every_type_of_event_is_told_in_some_story(events: list[AgentEvent]) -> None:
     assert {event.type for event in events} == set(get_args(EventType))
 

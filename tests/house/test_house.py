@@ -181,6 +181,7 @@ def test_nobody_imports_the_worker() -> None:
     assert importers == []
 
 
+@pytest.mark.proves("X20")
 def test_everything_is_imported_under_its_one_name() -> None:
     """At the top of a checkout `import agent` works too, and makes a second copy of every class."""
     bare = {
@@ -263,6 +264,7 @@ def pins(lock: Path) -> set[str]:
     return set(re.findall(r"(?m)^[\w.-]+(?:\[[\w, -]+\])?==[^\s;]+", lock.read_text()))
 
 
+@pytest.mark.proves("F5")
 def test_compose_runs_the_server_with_the_settings_that_we_test_with() -> None:
     lines = (ROOT / "deploy" / "dynamicconfig.yaml").read_text().splitlines()
     settings = [line for line in lines if line and not line.startswith("#")]

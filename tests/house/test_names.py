@@ -42,6 +42,7 @@ def in_a_new_process(script: str) -> str:
     return ran.stdout
 
 
+@pytest.mark.proves("F1", "X20")
 def test_every_name_is_what_its_home_has() -> None:
     homes = listed()
 

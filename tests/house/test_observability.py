@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from longhaul.activities.telemetry.metrics import SECONDS, TOKENS
 from longhaul.starter.hosting.workflow_tasks import WAITED, WAITING
 from longhaul.starter.telemetry.metrics import BUCKETS
@@ -37,6 +39,7 @@ def test_every_kind_of_span_is_documented() -> None:
     }
 
 
+@pytest.mark.proves("F7")
 def test_every_metric_is_documented() -> None:
     paths = (ROOT / "activities" / "telemetry" / "metrics.py", ROOT / "workflows" / "session_timers.py")
     backlog = {WAITED, WAITING}

@@ -143,6 +143,7 @@ ANSWERS = {
 """Exit code, and something that is shown, of each command in the README's order."""
 
 
+@pytest.mark.proves("F2")
 @pytest.mark.server
 async def test_the_commands_do_what_the_readme_says(desk: Desk, temporal_cli: Path) -> None:
     greeting = desk.folder / "hello.txt"
@@ -197,6 +198,7 @@ async def test_dev_serves_until_ctrl_c(temporal_cli: Path, tmp_path: Path) -> No
     assert b"Web UI    http://127.0.0.1:" in shown
 
 
+@pytest.mark.proves("A1", "F1")
 @pytest.mark.server
 @pytest.mark.parametrize(("answer", "allowed"), [("y\n", True), ("n\n", False)])
 async def test_the_python_client_does_what_the_readme_says(
@@ -216,6 +218,7 @@ async def test_the_python_client_does_what_the_readme_says(
     assert await asyncio.to_thread(lambda: any(tmp_path.rglob("seen"))) is allowed
 
 
+@pytest.mark.proves("F1")
 @pytest.mark.server
 async def test_the_example_follows_decides_and_can_be_started_again(desk: Desk) -> None:
     remove = {"name": "Bash", "input": {"command": "rm greeting.txt"}}

@@ -116,6 +116,7 @@ def test_every_key_every_setting_and_every_word_of_a_script_is_in_the_reference(
         assert {name for name in names if f"<code>{name}</code>" not in shown[page]} == set()
 
 
+@pytest.mark.proves("F1")
 def test_every_name_request_event_and_entry_is_in_the_reference(site: Path) -> None:
     entries = {entry.__name__ for entry in get_args(get_args(AnyEntry)[0])}
     requests = {f"{one.method.lower()}-{one.name}" for one in OPERATIONS}

@@ -41,6 +41,7 @@ def test_who_is_asked_for_more_than_a_word_is_told_before_the_answer() -> None:
     ]
 
 
+@pytest.mark.proves("X15")
 def test_a_suggested_rule_says_what_else_it_would_have_let_pass() -> None:
     rule = PermissionRule(tool_name="Bash", rule_content="make\u202e")
     passed = PassedCall(call_id="c-0", gist="make\x1b all", at="2026-11-23T10:00:00Z")

@@ -72,6 +72,7 @@ async def test_the_worst_finding_counts_and_all_of_the_cost() -> None:
     assert finding.usage == Usage(input_tokens=14, output_tokens=4)
 
 
+@pytest.mark.proves("D4")
 @pytest.mark.parametrize(
     ("says", "why"),
     [
@@ -113,6 +114,7 @@ async def test_the_same_call_in_the_same_context_is_asked_about_once() -> None:
     assert (paid.asked, failing.asked) == (3, 2)
 
 
+@pytest.mark.proves("D4")
 async def test_an_operators_own_analyzer_is_loaded_by_name() -> None:
     analyzers = Analyzers(load_analyzers(f" {OWN}, "))
 

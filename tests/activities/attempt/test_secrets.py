@@ -41,6 +41,7 @@ async def bash(command: str, place: Place, *, masked: bool = True) -> str:
     return output
 
 
+@pytest.mark.proves("D9")
 async def test_a_command_finds_the_secret_in_its_environment(place: Place) -> None:
     assert await bash('test "$GATE_KEY" = open-sesame-4711 && touch it && echo right', place) == "right"
 

@@ -35,6 +35,7 @@ def linked_folder(root: Path) -> None:
     (root / MARKER).parent.symlink_to(root.parent / "elsewhere")
 
 
+@pytest.mark.proves("E12")
 @pytest.mark.parametrize("prepare", [pipe, long_file, link, linked_folder])
 def test_a_marker_that_somebody_prepared_is_refused(prepare: Callable[[Path], None], tmp_path: Path) -> None:
     root = tmp_path / "workspace"

@@ -47,6 +47,7 @@ class Fixed:
         return self.answer
 
 
+@pytest.mark.proves("D2")
 async def test_drop_oldest_keeps_what_has_to_stay_and_says_that_something_went(tmp_path: Path) -> None:
     stage = Stage(script(tmp_path), "/data/1")
 
@@ -119,6 +120,7 @@ async def test_a_summary_that_makes_no_room_is_passed_over(tmp_path: Path) -> No
 FIELDS = ("task_overview", "current_state", "important_discoveries", "next_steps", "context_to_preserve")
 
 
+@pytest.mark.proves("D2")
 async def test_a_condenser_of_the_operators_own_asks_the_sessions_model(tmp_path: Path) -> None:
     line = {"text": "Mended.", "usage": {"input_tokens": 20, "output_tokens": 4}}
     stage = Stage(script(tmp_path, line), condensers={"shop:KeepTalk": KeepTalk()})

@@ -80,6 +80,7 @@ def test_a_shortened_text_never_exceeds_its_cap(text: str, cap: int) -> None:
     assert by_bytes(shortened(text, cap, by_bytes)) <= max(cap, 0)
 
 
+@pytest.mark.proves("B3")
 @given(
     st.lists(st.builds(Piece, st.text(max_size=300), is_result=st.booleans(), whole=st.booleans()), max_size=30),
     st.integers(0, 300),
@@ -180,6 +181,7 @@ def turns(draw: st.DrawFn) -> list[list[Msg]]:
     return made
 
 
+@pytest.mark.proves("B3")
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), story=turns(), window=st.integers(1_500, 9_000), old=st.sampled_from(["", "Before. " * 300]))
 async def test_any_conversation_cut_between_turns_fits_and_keeps_its_pairs(

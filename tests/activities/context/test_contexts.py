@@ -90,6 +90,7 @@ async def test_a_session_that_ends_too_early_is_an_error() -> None:
         await contexts.resolve(contexts.session("wall", 1), ADDRESS, pull_from(ASKED, asked=[]))
 
 
+@pytest.mark.proves("E1")
 def test_the_least_recently_used_sessions_are_forgotten_first() -> None:
     contexts = Contexts(capacity_bytes=3_500)
     for name in ("north", "south", "east"):

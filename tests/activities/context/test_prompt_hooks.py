@@ -40,6 +40,7 @@ class Moody:
 A_NUMBER = 7
 
 
+@pytest.mark.proves("B1")
 async def test_hooks_run_in_order_each_on_what_the_one_before_gave() -> None:
     hooks = load_hooks(f"{HERE}:shout, {HERE}:greet,{HERE}:Policy")
 

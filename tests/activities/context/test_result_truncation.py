@@ -35,6 +35,7 @@ def text(value: str) -> TextBlock:
     return TextBlock(text=value)
 
 
+@pytest.mark.proves("B4")
 def test_the_marker_is_the_seeds_word_for_word() -> None:
     assert marker(None) == marker("") == PLAIN
     assert marker("/w/tool_result-c-1.txt") == NAMED

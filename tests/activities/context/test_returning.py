@@ -55,6 +55,7 @@ async def test_a_short_output_comes_back_as_it_is_and_nothing_is_written(returni
     assert files_below(tmp_path) == []
 
 
+@pytest.mark.proves("B4")
 async def test_a_long_output_is_cut_to_the_limit_and_kept_whole_in_a_file(returning: Returning, tmp_path: Path) -> None:
     result = await returned(returning, WORDS, metadata={"pages": 3})
 
@@ -67,6 +68,7 @@ async def test_a_long_output_is_cut_to_the_limit_and_kept_whole_in_a_file(return
     assert result.metadata == {"pages": 3}
 
 
+@pytest.mark.proves("B2")
 async def test_the_limit_is_the_agents(returning: Returning) -> None:
     short = text_of(await returned(returning, WORDS, ask(result_limit=50)))
     whole = await returned(returning, WORDS, ask(result_limit=1_000_000))

@@ -103,6 +103,7 @@ async def test_an_agent_with_the_tool_is_told_names_and_descriptions_alone(root:
     assert prompt.endswith("load it with the tool Skill before you begin.\n- mortar: All about mortar.")
 
 
+@pytest.mark.proves("D5")
 async def test_triggers_in_the_agents_settings_bring_texts_of_files_and_their_own(root: Path) -> None:
     write_skill(root / "skills" / "mortar", "mortar", triggers="cement")
     write_skill(root / "skills" / "roof", "roof", body="Tiles.")
@@ -147,6 +148,7 @@ async def test_new_tools_cross_without_the_prompt(root: Path) -> None:
     assert second.system_prompt is None
 
 
+@pytest.mark.proves("B1", "D5")
 async def test_all_parts_stand_in_their_order(root: Path) -> None:
     (root / "AGENTS.md").write_text("Use tabs.")
     write_skill(root / "skills", "mortar")
@@ -205,6 +207,7 @@ async def test_folders_in_the_workspace_can_not_stop_a_session_or_lead_out_of_it
     assert await worker.prompt(await worker.prepare()) == "Lay bricks."
 
 
+@pytest.mark.proves("D5")
 async def test_a_trigger_brings_the_skill_behind_the_request_once(root: Path) -> None:
     write_skill(root / "skills" / "mortar", "mortar", "Three parts of sand.", triggers="mortar")
     write_skill(root / "skills" / "roof", "roof", "Tiles.", triggers="roof")

@@ -67,6 +67,7 @@ def test_a_short_text_of_any_kind_is_estimated_within_a_quarter(kind: str, encod
     assert off_by(estimate(sample.text, encoding), getattr(sample, encoding)) < 0.25
 
 
+@pytest.mark.proves("B6")
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("kind", ["german", "chinese", "json"])
 def test_some_texts_of_a_kind_are_estimated_within_a_tenth(kind: str, encoding: str) -> None:
@@ -76,6 +77,7 @@ def test_some_texts_of_a_kind_are_estimated_within_a_tenth(kind: str, encoding: 
     assert off_by(sum(estimate(sample.text, encoding) for sample in samples), true) < 0.1
 
 
+@pytest.mark.proves("B6")
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_a_day_of_all_kinds_is_estimated_within_a_tenth(encoding: str) -> None:
     true = sum(getattr(sample, encoding) for sample in SAMPLES.values())
@@ -98,6 +100,7 @@ def test_the_samples_numbers_are_tiktokens(
     assert counted == {kind: getattr(sample, encoding) for kind, sample in SAMPLES.items()}
 
 
+@pytest.mark.proves("B6")
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_after_the_first_reply_a_growing_context_is_known_within_a_tenth(encoding: str) -> None:
     """Twenty turns, each of three texts; the provider reports the true numbers, and 700 tokens that nobody can see."""
@@ -127,6 +130,7 @@ async def test_no_text_is_free_and_none_costs_more_than_its_bytes(text: str) -> 
             assert (size_bytes > 0) <= counter.count_text(text, model) <= size_bytes
 
 
+@pytest.mark.proves("B6")
 async def test_a_text_is_counted_exactly_where_the_encoding_is_there() -> None:
     counter = await bytewise()
 

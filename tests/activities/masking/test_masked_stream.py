@@ -35,6 +35,7 @@ def streamed(masker: Masker, text: str, cuts: list[int]) -> str:
     return "".join(said) + stream.end()
 
 
+@pytest.mark.proves("D9")
 @given(st.lists(pieces_of_text, max_size=5), st.lists(st.integers(0, 4_000), max_size=30))
 @example(["swordfish", "-and-", "chips"], [9])
 @example(["\\\\\\", TOKEN], [1, 2])

@@ -147,6 +147,7 @@ async def test_a_server_that_knows_no_such_session_has_done_nothing_and_is_calle
     assert noted == ["fog"]
 
 
+@pytest.mark.proves("X19")
 @pytest.mark.parametrize(
     ("fault", "transport", "is_stateful", "times"),
     [

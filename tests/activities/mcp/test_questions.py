@@ -75,6 +75,7 @@ async def test_a_question_ends_the_call_and_its_answer_goes_on_with_it(address: 
     assert '"hands": 3' in str(done)
 
 
+@pytest.mark.proves("X19")
 @pytest.mark.parametrize("over", ["stdio", "http"])
 async def test_who_asks_through_the_library_is_answered_too(over: str, address: dict[str, Any]) -> None:
     config = stdio() if over == "stdio" else address
@@ -83,6 +84,7 @@ async def test_who_asks_through_the_library_is_answered_too(over: str, address: 
     assert await call(config, "moor", with_answers(asked)) == "moored at north"
 
 
+@pytest.mark.proves("X19")
 async def test_a_server_of_an_older_version_is_asked_again_where_its_call_may_run_twice() -> None:
     asked = await call(OLDER, "moor", effects={"moor": "idempotent"})
     moored = await call(OLDER, "moor", with_answers(asked), effects={"moor": "idempotent"})

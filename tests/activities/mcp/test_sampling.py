@@ -70,6 +70,7 @@ async def run(
         return output
 
 
+@pytest.mark.proves("X19")
 async def test_a_server_has_a_model_asked_and_goes_on_with_the_answer(address: dict[str, Any], tmp_path: Path) -> None:
     asked = Asked(tmp_path, {"text": "seven"}, {"text": f"eight {KEY}"})
 

@@ -22,6 +22,7 @@ def said(caplog: pytest.LogCaptureFixture) -> list[tuple[int, str]]:
     return [(one.levelno, one.getMessage()) for one in caplog.records if one.name == connection.__name__]
 
 
+@pytest.mark.proves("X19")
 async def test_what_a_program_says_of_itself_is_in_the_log_of_the_worker(caplog: pytest.LogCaptureFixture) -> None:
     shell = {"command": "sh", "args": ["-c", "echo 'tide-token-moss ebbs' >&2; exec no-such-program-of-ours"]}
     with caplog.at_level(logging.INFO):

@@ -61,6 +61,7 @@ def blocks(output: ToolOutput) -> tuple[TextBlock | DataBlock, ...]:
     return output.output
 
 
+@pytest.mark.proves("X19")
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_tools_are_listed_and_called(transport: str, addresses: Addresses) -> None:
     told: list[str] = []
@@ -77,6 +78,7 @@ async def test_tools_are_listed_and_called(transport: str, addresses: Addresses)
     assert (there.output, told) == ("there", ["half way (1 of 2)\n"])
 
 
+@pytest.mark.proves("X19")
 async def test_each_kind_of_content_has_its_block(addresses: Addresses) -> None:
     names = ("picture", "resources", "weather", "refused", "broken")
     async with used(harbour("streamable-http", addresses)) as mcp:
@@ -116,6 +118,7 @@ async def test_a_program_sees_nothing_of_the_worker_but_what_it_was_given() -> N
     assert set(seen.split()[:-1]) <= {*INHERITED, "SHELL", "TERM", "LC_CTYPE", "LC_ALL", "PWD", "KEEPER"}
 
 
+@pytest.mark.proves("X19")
 @pytest.mark.skipif(bool(bwrap_problem()), reason="there is no bubblewrap")
 @pytest.mark.parametrize("sandbox", [True, False])
 async def test_a_program_in_a_sandbox_sees_and_writes_its_folder_and_nothing_of_others(
@@ -160,6 +163,7 @@ async def test_an_interrupted_call_is_given_up_by_the_server_too(
         await until(lambda: mark.read_text() == "given up")
 
 
+@pytest.mark.proves("X19")
 @pytest.mark.parametrize(("effect", "error"), [("once", GivenUp), ("idempotent", ToolError)])
 async def test_a_server_that_ends_under_a_call_is_told_by_the_calls_effect(effect: str, error: type[Exception]) -> None:
     async with used(servers(small(), effects={"end": effect})) as mcp:
@@ -170,6 +174,7 @@ async def test_a_server_that_ends_under_a_call_is_told_by_the_calls_effect(effec
     assert four.output == "4"
 
 
+@pytest.mark.proves("X19")
 async def test_a_server_that_is_down_costs_its_own_tools_alone_and_is_there_again_when_it_answers() -> None:
     port = free_port()
     mcp = servers({"url": f"http://127.0.0.1:{port}/mcp"})

@@ -48,6 +48,7 @@ async def call(
     return output
 
 
+@pytest.mark.proves("X19")
 @pytest.mark.parametrize("is_stateful", [False, True])
 async def test_a_line_without_an_end_is_told_and_the_server_begins_anew(is_stateful: bool) -> None:
     async with used(servers(small(), is_stateful=is_stateful)) as mcp:
@@ -79,6 +80,7 @@ async def test_a_listing_that_is_told_to_come_later_is_asked_for_again(tmp_path:
     assert (told, busy.read_text()) == ((), "0")
 
 
+@pytest.mark.proves("X19")
 async def test_a_server_without_time_costs_its_own_tools_alone(tmp_path: Path) -> None:
     busy, port = tmp_path / "busy", free_port()
     busy.write_text("1000000")
@@ -186,6 +188,7 @@ async def test_a_call_that_outlives_the_time_that_a_server_is_kept_unused_has_it
     assert second.output == "awake"
 
 
+@pytest.mark.proves("X19")
 @pytest.mark.parametrize("last", [None, "the one of another worker"])
 async def test_calls_that_are_made_together_share_one_server(last: str | None) -> None:
     async with used(McpServers(open_servers({"harbour": KEEPING}, "", SECRETS), SECRETS)) as mcp:
@@ -199,6 +202,7 @@ async def test_calls_that_are_made_together_share_one_server(last: str | None) -
     assert set(str(kept.output).partition(": ")[2].split(", ")) == {"fog", "rain", "sun", "ice"}
 
 
+@pytest.mark.proves("X19")
 @pytest.mark.parametrize(
     ("agents", "operators", "told", "missing"),
     [

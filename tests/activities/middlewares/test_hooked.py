@@ -41,6 +41,7 @@ def test_pieces_are_held_back_only_while_something_may_change_the_answer() -> No
     assert not wrapped.adds_hints
 
 
+@pytest.mark.proves("C1")
 async def test_what_comes_before_a_reply_is_told_to_the_model_and_texts_go_through_in_order() -> None:
     hooks = HookedMiddleware()
     context = RuntimeContext("lamp", None, "s", 1)

@@ -261,6 +261,7 @@ def test_the_workers_own_come_first_and_an_unknown_one_is_refused_with_the_neare
         workers.chosen(("redacter",))
 
 
+@pytest.mark.proves("C2")
 def test_the_same_name_replaces_and_keeps_its_place() -> None:
     here = "tests.activities.middlewares.test_middlewares"
     loaded = load_middlewares(f"{here}:FIRST, {here}:SECOND, {here}:FIRST_AGAIN")
@@ -274,6 +275,7 @@ def test_what_is_no_middleware_is_refused_at_start(place: str) -> None:
         load_middlewares(place)
 
 
+@pytest.mark.proves("E8")
 def test_a_context_keeps_things_by_name_and_by_type() -> None:
     context = RuntimeContext(agent="lamp", user_id=None, session_id="s1", attempt=2, given={"ticket": 4711})
     context.put(Path("/srv"))
@@ -286,6 +288,7 @@ def test_a_context_keeps_things_by_name_and_by_type() -> None:
         context.put()
 
 
+@pytest.mark.proves("E8")
 def test_what_came_with_the_request_can_not_be_changed_for_others() -> None:
     CONTEXT.get("ticket").append(1)
 

@@ -136,6 +136,7 @@ async def answered(table: dict[str, Any], **environ: str) -> ModelReply:
         await providers.close()
 
 
+@pytest.mark.proves("F6")
 @pytest.mark.parametrize("kind", CLOUDY)
 async def test_each_cloud_is_asked_and_signed_in_as_it_demands(kind: str, identity: Callable[[str], None]) -> None:
     async with hosting(CLOUDY[kind][1]) as server:
@@ -239,6 +240,7 @@ def test_a_clouds_model_by_name_alone_is_told_to_need_a_profile() -> None:
     )
 
 
+@pytest.mark.proves("F6")
 @pytest.mark.parametrize(
     ("kind", "absent", "extra"),
     [

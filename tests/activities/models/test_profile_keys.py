@@ -84,6 +84,7 @@ async def test_another_key_at_the_providers_own_address_goes_without_what_belong
     assert not any(key in wire.heads[0] for key in KEYS.values())
 
 
+@pytest.mark.proves("F6")
 async def test_of_two_hundred_profiles_each_server_hears_its_own_key_alone() -> None:
     """The operator's and an agent's own, some with another server's key, full names beside them, and fallbacks."""
     async with _servers() as servers:

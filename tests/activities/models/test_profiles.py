@@ -88,6 +88,7 @@ def test_each_field_of_requests_is_looked_at_here() -> None:
         assert names - ELSEWHERE == seen
 
 
+@pytest.mark.proves("F6")
 @pytest.mark.parametrize("name", OF_REQUESTS)
 @pytest.mark.parametrize("provider", SPEAKING)
 async def test_what_a_profile_says_is_what_the_server_hears(wire: Wire, provider: str, name: str) -> None:
@@ -252,6 +253,7 @@ def test_each_profile_of_the_page_is_read_and_its_family_is_told(tables: dict[st
     assert [name for name, profile in read_profiles(tables).items() if not tells_family(profile)] == []
 
 
+@pytest.mark.proves("F6")
 def test_each_provider_that_the_page_names_has_a_profile_to_copy() -> None:
     table = PAGE.split("## By provider")[1].split("\n## ")[0]
     named = {name for name in PROVIDERS if re.search(rf"`(provider = \")?{name}[:`\"]", table)}

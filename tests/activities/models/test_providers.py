@@ -51,6 +51,7 @@ def test_an_unknown_name_is_refused_with_the_known_prefixes(full: str) -> None:
         parse_model_name(full)
 
 
+@pytest.mark.proves("F6")
 @pytest.mark.parametrize(
     ("model", "variable"),
     [

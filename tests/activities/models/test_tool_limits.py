@@ -65,6 +65,7 @@ def test_what_is_published_holds_from_the_first_request_on(provider: str, base_u
     assert published(provider, base_url) == limits
 
 
+@pytest.mark.proves("F6")
 def test_the_last_ones_are_left_out_but_not_the_one_that_has_to_be_called() -> None:
     fit, notes = fitted(asking(*NUMBERED, must_call="tool_29"), ToolLimits(12))
 
@@ -86,6 +87,7 @@ def test_a_form_is_one_of_them() -> None:
     assert len(fit.tools) == 11
 
 
+@pytest.mark.proves("F6")
 def test_a_long_description_stands_whole_in_the_system_prompt() -> None:
     fit, notes = fitted(asking(WEATHER, LONG), ToolLimits(longest=200))
 

@@ -57,6 +57,7 @@ async def test_in_one_that_is_full_only_reading_goes_on_until_somebody_makes_roo
     assert (root / "new.txt").read_text() == "x"
 
 
+@pytest.mark.proves("E12")
 async def test_a_command_that_passes_the_bound_is_ended(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox_call, "PAUSE_SECONDS", 0.1)
     writes = "for n in 1 2 3 4 5; do head -c 1000000 /dev/urandom > part$n; done; sleep 60; touch late"

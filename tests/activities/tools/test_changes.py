@@ -117,6 +117,7 @@ async def test_facts_name_before_after_and_the_diff(place: Place) -> None:
     ]
 
 
+@pytest.mark.proves("S4")
 async def test_a_retried_attempt_finds_its_own_work_and_reports_success(place: Place) -> None:
     (place.root / "f.txt").write_text("x\n")
     arguments = {"file_path": "f.txt", "old_string": "x", "new_string": "xx"}

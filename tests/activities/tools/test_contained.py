@@ -61,6 +61,7 @@ async def run(box: Box, name: str, root: Path, seal: Seal = SEAL, **arguments: A
     return await Boxes(box).run(tool, call)
 
 
+@pytest.mark.proves("E12")
 async def test_all_tools_work_in_it_and_nothing_else_is_there(box: Box, root: Path) -> None:
     outside = root.parent / "outside.txt"
     read = await run(box, "Read", root, file_path=str(root / "poem.txt"))
@@ -80,6 +81,7 @@ async def test_all_tools_work_in_it_and_nothing_else_is_there(box: Box, root: Pa
     assert str(own.output) == "Tulip\n, with 3 letters"
 
 
+@pytest.mark.proves("E12")
 async def test_it_has_no_network_no_rights_and_no_system_that_can_be_written(box: Box, root: Path) -> None:
     said = await run(
         box,
@@ -185,6 +187,7 @@ asyncio.run(run(box, "Bash", Path(sys.argv[2]), command=f"touch started; sleep {
 """
 
 
+@pytest.mark.proves("E12")
 def test_a_worker_that_is_killed_leaves_no_container(image: Image, root: Path) -> None:
     mark = a_while()
     named = f"tools={image.engine}:{image.reference}"

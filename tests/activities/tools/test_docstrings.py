@@ -68,6 +68,7 @@ def properties(function: Function) -> dict[str, Any]:
     return dict(tool(effect=Effect.READ)(function).input_schema["properties"])
 
 
+@pytest.mark.proves("A7")
 @pytest.mark.parametrize("function", [google, numpy, sphinx, crowded])
 def test_what_is_said_of_parameters_is_in_the_schema(function: Function) -> None:
     made = tool(effect=Effect.READ)(function)

@@ -56,6 +56,7 @@ def test_a_text_is_found_in_any_case_of_letters_and_as_it_stands() -> None:
     assert numbers(ask(log, text="strasse [1]")) == [3, 1]
 
 
+@pytest.mark.proves("X11")
 def test_a_body_is_exactly_what_it_was() -> None:
     answer = ask(entries(ODD), from_message=1, to_message=1)
 

@@ -51,6 +51,7 @@ def box(*tools: FunctionTool) -> Toolbox:
     return Toolbox(tools)
 
 
+@pytest.mark.proves("A7")
 def test_a_function_describes_itself() -> None:
     descriptor = box(order).descriptor("order")
 
@@ -68,6 +69,7 @@ def test_a_bare_decorator_promises_nothing() -> None:
     assert (descriptor.effect, descriptor.concurrency_safe, descriptor.read_only) == (Effect.ONCE, False, False)
 
 
+@pytest.mark.proves("A7")
 async def test_arguments_become_the_declared_types_and_results_json(place: Place) -> None:
     output = await use(order, place, items=[{"sku": "a", "count": 2}, {"sku": "b", "count": 5}])
 

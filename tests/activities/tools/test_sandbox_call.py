@@ -61,6 +61,7 @@ async def test_the_file_tools_work_in_it(root: Path) -> None:
     assert {one.metadata["sandbox"] for one in (read, grep, glob, bash)} == {"all"}
 
 
+@pytest.mark.proves("E12")
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [

@@ -30,6 +30,7 @@ def load(root: Path, **arguments: Any) -> str:
     return text_of(wanted(("skills", str(root.parent / "srv")), root, arguments))
 
 
+@pytest.mark.proves("A7")
 def test_a_skill_is_its_text_and_the_names_of_its_files(root: Path) -> None:
     folder = root / "skills" / "mortar"
 

@@ -17,6 +17,7 @@ from tests.activities.tools.forms import Form, forms
 from tests.limits import usual
 
 
+@pytest.mark.proves("C7")
 @settings(max_examples=200, deadline=None)
 @given(forms())
 def test_a_value_that_fits_is_taken_and_one_that_does_not_is_told_of(form: Form) -> None:

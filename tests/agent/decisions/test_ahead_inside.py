@@ -28,6 +28,7 @@ def planning(*parts: list[ContentBlock]) -> Play:
     return play
 
 
+@pytest.mark.proves("X16")
 def test_the_list_goes_on_behind_a_plan_as_if_it_were_approved() -> None:
     play = planning(calls("x plan_exit", arguments='{"plan": "# Plan"}'), calls("a Paint", "b Paint"))
     assert waiting(play) == ["x", "a", "b"]

@@ -341,6 +341,7 @@ def test_judgements_of_calls_count() -> None:
     assert account(play).spending.spent.tokens == spent.tokens + 9
 
 
+@pytest.mark.proves("X8")
 @settings(max_examples=60, deadline=None)
 @given(
     limit=st.integers(100, 2_000),

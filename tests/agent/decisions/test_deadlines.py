@@ -174,6 +174,7 @@ def test_times_count_from_the_recorded_moment() -> None:
     assert [due.due_at for due in reached(play.record, began + HOUR + 5_000)] == [began + HOUR]
 
 
+@pytest.mark.proves("F4", "S11")
 def test_a_call_is_reminded_of_handed_up_and_denied() -> None:
     play = waiting("p Paint")
 
@@ -231,6 +232,7 @@ def test_what_was_decided_in_time_does_not_expire() -> None:
     assert play.results()[0][2].startswith("This call was denied by ben")
 
 
+@pytest.mark.proves("A10")
 def test_a_result_that_never_came_is_an_unknown_outcome() -> None:
     play = waiting("o Order")
 

@@ -1,5 +1,7 @@
 """What an agent says when its reply was interrupted: words of its settings, or of its workers' hooks, asked once."""
 
+import pytest
+
 from longhaul.agent import entries as e
 from longhaul.agent.decisions.model_turn import cut_short, replaced_by
 from longhaul.agent.life.history import seam_of
@@ -141,6 +143,7 @@ def in_the_midst_of_an_end() -> Play:
     return play
 
 
+@pytest.mark.proves("A11")
 def test_that_somebody_has_interrupted_stands_in_no_state_and_goes_along_all_the_same() -> None:
     play = in_the_midst_of_an_end()
 

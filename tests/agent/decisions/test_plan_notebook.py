@@ -104,6 +104,7 @@ Go on with it, and call finish_subtask with what came of it when it is done: the
 revise_current_plan changes the plan."""
 
 
+@pytest.mark.proves("C9")
 def test_each_call_tells_where_the_plan_is_and_a_finished_subtask_begins_the_next() -> None:
     play = playing(made("Keel", "Hull"), begin(0), finish(0))
 
@@ -118,6 +119,7 @@ def test_each_call_tells_where_the_plan_is_and_a_finished_subtask_begins_the_nex
     assert "No subtask is in progress. Call update_subtask_state with subtask_idx 1" in told(put_back)
 
 
+@pytest.mark.proves("C9")
 def test_before_the_model_is_asked_it_is_told_of_the_plan_once() -> None:
     play = playing(text("Hello."))
     assert hints(play) == [standing_text(TasksContext())]
@@ -225,6 +227,7 @@ def test_the_only_subtask_stays_and_one_that_is_given_up_is_passed_over() -> Non
     assert "(1 of 2 subtasks done)" in told(play)
 
 
+@pytest.mark.proves("C9")
 def test_a_plan_that_another_replaces_is_kept_and_taken_up_again() -> None:
     play = playing(
         made("Keel", "Hull"), finish(0), made("Oar", called="Raft"), call("view_historical_plans"),
@@ -255,6 +258,7 @@ def test_only_so_many_plans_are_carried_along() -> None:
     assert kept((long[0].model_copy(update={"outcome": "y" * 100_000}),)) != ()
 
 
+@pytest.mark.proves("C9")
 def test_the_notebook_is_a_group_that_the_agent_switches_on() -> None:
     spec = AgentSpec.model_validate({**SPEC.model_dump(mode="json"), "tool_groups": {"plan_related": {}}})
     assert AgentSpec(tool_groups={"plan_related": PlanNotebook()}).tool_groups == spec.tool_groups

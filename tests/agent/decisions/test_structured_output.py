@@ -44,6 +44,7 @@ def thoughts(play: Play) -> list[bool]:
     return [step.must_finish for step in play.steps if isinstance(step, Think)]
 
 
+@pytest.mark.proves("C7")
 def test_the_value_of_the_call_is_the_metadata_of_the_message() -> None:
     play = asked(answer("a"))
     play.run()
@@ -257,6 +258,7 @@ def test_a_result_may_be_the_reply(said: Any) -> None:
     assert len(thoughts(play)) == 1
 
 
+@pytest.mark.proves("C7")
 def test_of_several_the_first_in_the_order_of_the_calls_is_the_reply_whichever_ends_first() -> None:
     outcomes = {"a": spoken_by("a", "Look", "A says so."), "b": spoken_by("b", "Look", "B says so.")}
     play = Play([calls("a Look", "b Look")], outcomes=outcomes)

@@ -198,6 +198,7 @@ def test_a_sub_agent_says_what_it_spent_and_what_it_gave_back_it_can_t_spend() -
     assert play.run() == Idle()
 
 
+@pytest.mark.proves("X8")
 @settings(max_examples=40, deadline=None)
 @given(
     limit=st.integers(2, 40),

@@ -51,6 +51,7 @@ def test_a_context_below_its_threshold_is_left_alone() -> None:
     assert play.record.context.epoch == 1
 
 
+@pytest.mark.proves("B3")
 def test_a_context_above_its_threshold_is_compressed_before_the_model_is_asked() -> None:
     play = looking()
 
@@ -65,6 +66,7 @@ def test_a_context_above_its_threshold_is_compressed_before_the_model_is_asked()
     assert tokens(play.record) <= 1_600
 
 
+@pytest.mark.proves("S14")
 def test_the_first_goal_and_the_newest_request_stay_word_for_word() -> None:
     play = looking()
     play.say("Build me a wall of forty bricks", "r1")
@@ -97,6 +99,7 @@ def test_the_newest_turn_stays_even_when_it_is_larger_than_the_reserve() -> None
     assert all(cut.keep_from < LOOKS * 2 for cut in seen)
 
 
+@pytest.mark.proves("B1")
 def test_the_model_hears_the_summary_first() -> None:
     play = looking()
 
@@ -149,6 +152,7 @@ def test_a_compression_that_fails_changes_nothing_and_is_not_tried_at_every_step
     assert play.ends() == [("reply-of-r1", "completed")]
 
 
+@pytest.mark.proves("B7")
 def test_a_provider_that_finds_the_context_too_long_is_asked_once_more_after_a_compression() -> None:
     lines: list[Line] = [calls("a Look"), calls("b Look"), OVERFLOW, text("Seen.")]
     play = Play(lines, window=100_000)
@@ -163,6 +167,7 @@ def test_a_provider_that_finds_the_context_too_long_is_asked_once_more_after_a_c
     assert [result[0] for result in play.results()] == ["b"]
 
 
+@pytest.mark.proves("B7")
 def test_a_provider_that_still_finds_it_too_long_ends_the_reply_with_its_own_words() -> None:
     play = Play([calls("a Look"), OVERFLOW, OVERFLOW, text("never said")], window=100_000)
 
@@ -234,6 +239,7 @@ def test_asking_for_it_with_too_large_a_system_prompt_is_refused_in_a_sentence()
     assert "system prompt and the tools alone take 1000 tokens, more than the 899" in answer
 
 
+@pytest.mark.proves("D2")
 @pytest.mark.parametrize("parallel", [1, 3])
 def test_masked_results_keep_their_place(parallel: int) -> None:
     play = Play([calls(*(f"look{n} Look" for n in range(parallel))), text("Seen.")], window=50_000)
@@ -254,6 +260,7 @@ def turn(number: int, width: int) -> list[str]:
     return [f"t{number}c{call} Look" for call in range(width)]
 
 
+@pytest.mark.proves("B3")
 @given(
     widths=st.lists(st.integers(0, 3), min_size=1, max_size=12),
     sizes=st.lists(st.integers(1, 900), min_size=1, max_size=6),

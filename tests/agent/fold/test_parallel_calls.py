@@ -22,6 +22,7 @@ def _reply(turn: str) -> ReplyContext:
     return ReplyContext(reply_id="r", request_id="q", calls=made)
 
 
+@pytest.mark.proves("C8")
 @pytest.mark.parametrize(
     ("turn", "together", "one_by_one"),
     [

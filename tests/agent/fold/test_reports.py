@@ -62,6 +62,7 @@ REPORTS: dict[str, Report] = {
 }
 
 
+@pytest.mark.proves("B6")
 @pytest.mark.parametrize("kind", REPORTS)
 def test_whatever_is_reported_a_context_stays_in_its_window_and_is_not_shortened_for_nothing(kind: str) -> None:
     play = reported(REPORTS[kind])

@@ -64,6 +64,7 @@ def why(play: Play) -> str:
     return f"{error.type}: {error.message}" if error else ""
 
 
+@pytest.mark.proves("D8")
 def test_the_same_call_with_the_same_result_is_told_after_three_and_stopped_after_four() -> None:
     play = watched([*looks(*["wall"] * 6), text("Done.")])
     play.say("Look")
@@ -103,6 +104,7 @@ def test_a_tool_that_polls_on_purpose_is_not_counted() -> None:
     assert (ends(play), warnings(play)) == ([FinishedReason.COMPLETED], [])
 
 
+@pytest.mark.proves("D8")
 def test_to_and_fro_between_two_steps_is_told_and_stopped() -> None:
     play = watched(looks(*["wall", "roof"] * 5))
     play.say("Look")

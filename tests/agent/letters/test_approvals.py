@@ -42,6 +42,7 @@ def test_a_denial_without_reason_says_so() -> None:
     assert play.results() == [("a", "denied", "This call was denied and did not run. No reason was given.")]
 
 
+@pytest.mark.proves("A9")
 def test_an_edited_call_is_looked_at_again_and_runs_as_edited() -> None:
     play = Play([calls("a Paint", arguments='{"colour": "red"}'), text("Blue.")], facts={"a": [site("/site/red")]})
     play.say("Paint it")
@@ -111,6 +112,7 @@ def test_after_a_minute_the_call_is_looked_at_again_and_runs_when_nothing_change
     assert play.results() == [("a", "success", "done")]
 
 
+@pytest.mark.proves("S12")
 def test_after_a_minute_it_asks_again_when_what_it_would_touch_has_changed() -> None:
     play = Play([calls("a Paint"), text("Painted.")], facts={"a": [site("/site/a"), site("/site/other")]})
     play.say("Paint it")
@@ -201,6 +203,7 @@ def test_an_edited_call_is_bound_to_what_it_was_found_to_touch() -> None:
     )
 
 
+@pytest.mark.proves("X16", "X3")
 def test_a_decision_on_what_was_seen_before_it_changed_is_refused() -> None:
     play = Play([calls("a Paint"), text("Painted.")])
     play.say("Paint it")
@@ -313,6 +316,7 @@ def test_an_older_ask_is_not_the_newer_one_although_nothing_else_differs() -> No
     assert "(it was asked about again)" in str(play.allow("a", digest=first))
 
 
+@pytest.mark.proves("X3")
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [

@@ -94,6 +94,7 @@ def test_decisions_and_results_are_taken_while_it_stands_still_and_what_they_all
     assert [(key, state) for key, state, _ in play.results()] == [("b", "success"), ("a", "success")]
 
 
+@pytest.mark.proves("D1")
 def test_steps_are_taken_one_by_one_pending_calls_first() -> None:
     play = at_work(calls("a Paint"), calls("b Look"), text("Done."))
     play.tell("pause")

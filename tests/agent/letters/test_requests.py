@@ -113,6 +113,7 @@ def test_configure_changes_what_is_named_and_nothing_else() -> None:
     assert record.spec.system_prompt == SPEC.system_prompt
 
 
+@pytest.mark.proves("A8")
 @pytest.mark.parametrize(
     "messages",
     [
@@ -200,6 +201,7 @@ def test_refusals_of_the_largest_kind_leave_the_session_light_enough_to_carry() 
     assert len(left.model_dump_json().encode()) < 250_000
 
 
+@pytest.mark.proves("A8")
 @pytest.mark.parametrize("value", [None, 1, 2.5, "x", [], [[]], True])
 @pytest.mark.parametrize("name", ["submit", "confirm", "external_result", "interrupt", "observe", "configure", ""])
 def test_no_value_in_place_of_a_body_does_more_than_raise_unusable(name: str, value: object) -> None:

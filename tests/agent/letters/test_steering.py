@@ -23,6 +23,7 @@ def say(play: Play, words: str, request_id: str, when: str) -> object:
     return play.tell("submit", {"messages": words, "request_id": request_id, "when": when})
 
 
+@pytest.mark.proves("X7")
 def test_words_for_now_stand_behind_the_result_of_the_call_that_waits() -> None:
     play = at_work(text("Blue, as you say."))
 

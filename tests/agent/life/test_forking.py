@@ -34,6 +34,7 @@ def shown(context: list[Msg]) -> list[str]:
     ]
 
 
+@pytest.mark.proves("X10")
 def test_a_step_is_a_model_call_with_all_of_its_results() -> None:
     play = played(calls("a Look", "b Look"), calls("c Look"), text("Seen."))
 
@@ -60,6 +61,7 @@ def test_a_step_that_was_not_made_is_a_sentence(step: int, sentence: str) -> Non
         after_step(play, step)
 
 
+@pytest.mark.proves("X10")
 def test_what_waits_is_cancelled_in_the_copy_and_stays_open_here() -> None:
     play = played(calls("p Paint", "o Order"), text("Done."))
     play.tell("observe", {"messages": "It rains."})

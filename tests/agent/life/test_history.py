@@ -38,6 +38,7 @@ def long_talk() -> Play:
     return play
 
 
+@pytest.mark.proves("D7")
 def test_numbers_and_texts_are_those_of_the_live_session() -> None:
     play = long_talk()
 

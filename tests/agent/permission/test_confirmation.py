@@ -40,6 +40,7 @@ ROWS: list[tuple[str, object, tuple[str, ...], str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.proves("D3")
 @pytest.mark.parametrize(("what", "confirm", "analyzers", "expected"), ROWS, ids=[row[0] for row in ROWS])
 @pytest.mark.parametrize("mode", ["default", "bypass"])
 def test_the_policy_decides(mode: str, what: str, confirm: object, analyzers: tuple[str, ...], expected: str) -> None:
@@ -167,6 +168,7 @@ def judged(risk: str, **permission: Any) -> Play:
     return play
 
 
+@pytest.mark.proves("D4")
 @pytest.mark.parametrize(("risk", "waits"), [("low", 0), ("medium", 0), ("high", 1), ("unknown", 1), ("", 1)])
 def test_a_call_is_looked_at_once_and_runs_or_asks_by_its_risk(risk: str, waits: int) -> None:
     play = judged(risk)
@@ -175,6 +177,7 @@ def test_a_call_is_looked_at_once_and_runs_or_asks_by_its_risk(risk: str, waits:
     assert len(play.record.current.waiting() if play.record.reply else []) == waits
 
 
+@pytest.mark.proves("D4")
 def test_medium_risk_runs_with_a_warning_in_the_events() -> None:
     warned, quiet = judged("medium"), judged("low")
 

@@ -168,6 +168,7 @@ def test_the_session_itself_reads_a_state_no_laxer_than_the_client() -> None:
     ]
 
 
+@pytest.mark.proves("A11")
 def test_a_state_needs_no_arguments() -> None:
     state = AgentState()
 

@@ -53,6 +53,7 @@ def hints(play: Play) -> list[str]:
     return [block.hint for block in blocks if isinstance(block, HintBlock) and isinstance(block.hint, str)]
 
 
+@pytest.mark.proves("E9")
 @pytest.mark.parametrize("mode", ["default", "accept_edits", "bypass"])
 def test_what_is_not_proven_harmless_is_denied_and_nobody_is_asked(mode: str) -> None:
     play = playing(calls("a plan_enter"), calls("b Look", "c Paint", "d Order"), mode=mode, rules=(ALL,))
@@ -214,6 +215,7 @@ def writes(*paths: str, **more: Any) -> CallFacts:
     )
 
 
+@pytest.mark.proves("E9")
 def test_exactly_the_plan_file_may_be_written() -> None:
     assert decided(WRITE, writes(FILE)) is Behavior.ALLOW
     assert decided(WRITE, writes("/site/plans/PLAN.md.bak")) is Behavior.DENY

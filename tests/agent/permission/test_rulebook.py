@@ -71,6 +71,7 @@ def test_an_allow_rule_counts_until_its_end_and_not_after_it() -> None:
     assert [call.block.id for call in after.record.current.waiting()] == ["a"]
 
 
+@pytest.mark.proves("X5")
 def test_time_alone_ends_a_rule_before_its_call_starts() -> None:
     """As when no worker was there between the verdict and the start of the next run."""
     play = painting()

@@ -36,6 +36,7 @@ async def test_a_hook_that_gives_back_nothing_changes_nothing() -> None:
     assert seen == [("who", "given"), ("who", "given", "came")]
 
 
+@pytest.mark.proves("C2")
 async def test_the_same_name_replaces_and_keeps_its_place() -> None:
     hooks = Hooks()
     for name in "abc":
@@ -50,6 +51,7 @@ async def test_the_same_name_replaces_and_keeps_its_place() -> None:
     assert await hooks.before("print", None, "") == ""
 
 
+@pytest.mark.proves("C2")
 async def test_those_of_all_run_before_those_of_one_and_are_not_cleared_by_it() -> None:
     everybody, one, other = Hooks(), Hooks(), Hooks()
     one.parent = other.parent = everybody

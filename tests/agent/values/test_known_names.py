@@ -125,12 +125,14 @@ def _kinds(annotation: Any) -> Iterator[Any]:
         yield from _kinds(inner)
 
 
+@pytest.mark.proves("A6")
 def test_each_setting_with_text_is_checked_somewhere_or_is_no_name() -> None:
     of_calls = {name for name in texts(AgentSpec) if name.startswith("model_config.profiles")}  # refused in an agent
 
     assert {*texts(AgentSpec)} - of_calls == {*MISSPELT, *BY_WORKERS, *LISTED, *NO_NAMES}
 
 
+@pytest.mark.proves("A6")
 @pytest.mark.parametrize("where", MISSPELT)
 def test_a_misspelt_name_is_refused_with_the_nearest(where: str) -> None:
     body, sentence = MISSPELT[where]

@@ -90,6 +90,7 @@ def test_a_string_becomes_one_text_block(make: Any, role: str) -> None:
     assert (message.role, message.content) == (role, (TextBlock(text="Hi"),))
 
 
+@pytest.mark.proves("A1")
 def test_the_text_of_a_reply_with_tools_is_what_was_said_last() -> None:
     result = {"type": "tool_result", "id": "c", "name": "send", "output": "sent"}
     call = {"type": "tool_call", "id": "c", "name": "send", "input": "{}"}

@@ -60,6 +60,7 @@ def test_the_providers_are_those_of_the_workers() -> None:
     assert {name: provider.api for name, provider in providers.PROVIDERS.items()} == APIS
 
 
+@pytest.mark.proves("F6")
 @pytest.mark.parametrize("name", SAID)
 @pytest.mark.parametrize("provider", APIS)
 def test_what_an_api_does_not_have_is_refused_by_name(provider: str, name: str) -> None:

@@ -188,6 +188,7 @@ def found(**fields: Any) -> e.Prepared:
     return e.Prepared(behaviour=1, spec_digest="s", workspace_root="/site", workspace_nonce="n", **fields)
 
 
+@pytest.mark.proves("C1")
 def test_hints_stand_behind_the_request_and_stay_where_they_are() -> None:
     record = begun(found(hints=(hint_message("Noon.", "runtime_state"),)), found())
 

@@ -42,6 +42,7 @@ def test_a_spec_says_what_was_set() -> None:
     assert SPEC.workspace == Workspace(root="/site")
 
 
+@pytest.mark.proves("A6", "B2")
 def test_the_seeds_defaults_hold() -> None:
     spec = AgentSpec()
 
@@ -49,6 +50,7 @@ def test_the_seeds_defaults_hold() -> None:
     assert (spec.llm_config.fallback_model, spec.permission.mode) == (None, PermissionMode.DEFAULT)
 
 
+@pytest.mark.proves("A6")
 @pytest.mark.parametrize(
     ("body", "complaint"),
     [

@@ -44,6 +44,7 @@ def test_a_template_that_shows_nothing_is_refused() -> None:
         check_template("{{goal}}", SCHEMA)
 
 
+@pytest.mark.proves("B2")
 @pytest.mark.parametrize("schema", [{}, {"type": "array"}, {"type": "object", "properties": {}}, {"properties": [1]}])
 def test_a_schema_without_fields_is_refused(schema: dict[str, object]) -> None:
     with pytest.raises(BadTemplate, match="summary_schema: it has to describe an object"):

@@ -15,6 +15,7 @@ from longhaul.agent.views.event_types import (
 from longhaul.workflows.contract import EventPage
 
 
+@pytest.mark.proves("A2")
 def test_every_type_has_one_class() -> None:
     assert set(CLASSES) == set(get_args(EventType))
     assert len(set(CLASSES.values())) == len(CLASSES)

@@ -1,5 +1,7 @@
 """Durable events: numbered without gaps, the same for the same log, in the seed's words."""
 
+import pytest
+
 from longhaul.agent.entries import CallUnsettled
 from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.messages import ErrorInfo, HintBlock, TextBlock, ThinkingBlock, ToolResultState
@@ -171,6 +173,7 @@ def test_an_interrupt_closes_what_is_open() -> None:
     ]
 
 
+@pytest.mark.proves("C10")
 def test_failures_and_the_limit_of_rounds_are_told() -> None:
     gone = ErrorInfo(type="upstream", message="gone")
     failed = Play([gone])

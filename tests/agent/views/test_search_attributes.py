@@ -1,5 +1,7 @@
 """The searchable row of a session."""
 
+import pytest
+
 from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.budget import ModelSpent
 from longhaul.agent.values.conversation.messages import Usage
@@ -21,6 +23,7 @@ def parked(indexed: int, *pairs: str) -> Play:
     return play
 
 
+@pytest.mark.proves("F3")
 def test_the_row_says_what_waits_and_until_when() -> None:
     row = row_of(parked(2, "n Measure", "o Measure", "p Paint").record)
 

@@ -1,5 +1,7 @@
 """A session in OpenHands' words follows from its entries, and names all that was said and done."""
 
+import pytest
+
 from longhaul.agent import entries as e
 from longhaul.agent.life.history import History
 from longhaul.agent.values.conversation.messages import ErrorInfo
@@ -12,6 +14,7 @@ def told(play: Play) -> list[TrajectoryEvent]:
     return list(trajectory(play.record.log))
 
 
+@pytest.mark.proves("D7")
 def test_actions_stand_with_their_thought_and_observations_with_their_calls() -> None:
     play = Play(
         [[*text("First a look."), *calls("a Look", "b Paint", arguments='{"wall": 7}')], text("Blue.")], keeps=True
@@ -37,6 +40,7 @@ def test_actions_stand_with_their_thought_and_observations_with_their_calls() ->
     assert [one.seq for one in events] == sorted(one.seq for one in events)
 
 
+@pytest.mark.proves("D2")
 def test_a_condensation_names_what_is_forgotten_and_follows_its_request() -> None:
     play = Play([text("Forty. " * 300), text("Blue. " * 300), text("Yes."), text("No.")], keeps=True, window=2_000)
     play.say("How many bricks?", "r1")

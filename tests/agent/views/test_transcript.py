@@ -16,6 +16,7 @@ from longhaul.agent.views.transcript import final_text, page, reply_message
 from tests.agent.play import Play, calls, text
 
 
+@pytest.mark.proves("A1")
 def test_a_reply_is_one_message_with_all_of_its_blocks() -> None:
     play = Play([[TextBlock(text="I look."), *calls("a Look")], text("Forty.")])
     play.say("How many?")
@@ -65,6 +66,7 @@ def test_each_reply_has_its_own_blocks_only() -> None:
     assert [message.get_text_content() if message else None for message in texts] == ["One.", "Two."]
 
 
+@pytest.mark.proves("A1")
 def test_a_reply_that_waits_names_the_calls_and_shows_how_they_stand() -> None:
     play = Play([calls("a Look", "b Paint", "c Order")])
     play.say("Go")

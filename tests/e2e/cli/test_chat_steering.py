@@ -169,6 +169,7 @@ def test_a_narrow_terminal_shows_everything(cli: Cli, columns: int) -> None:
     assert seen.shown.count("I will greet") == 1
 
 
+@pytest.mark.proves("C4")
 def test_sound_is_kept_named_and_played(cli: Cli) -> None:
     player = cli.folder / "player"
     player.write_text(f'#!/bin/sh\ncat "$1" >> "{cli.folder}/played"\n')

@@ -17,6 +17,7 @@ mode = "bypass"
 ENGRAVES = {"id": "ring-1", "name": "engrave", "input": {"text": "Ana"}}
 
 
+@pytest.mark.proves("X2")
 def test_a_call_in_doubt_is_shown_listed_and_settled(cli: Cli) -> None:
     (cli.folder / "smith.toml").write_text(AGENT)
     model = cli.script({"tool_calls": [ENGRAVES]}, {"text": "I see."})

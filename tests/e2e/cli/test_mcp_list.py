@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from longhaul.starter.cli.doctor.worker_checks import on_the_mcp_servers
 from longhaul.starter.settings import Settings
 from tests.activities.mcp.serving import free_port, small, stdio
@@ -64,6 +66,7 @@ def test_each_of_the_operators_servers_is_listed_with_what_it_offers(tmp_path: P
     assert any(line.startswith("  mcp__harbour__note  idempotent, ask") for line in lines)
 
 
+@pytest.mark.proves("X19")
 def test_the_servers_of_an_agent_are_listed_with_what_its_rules_would_say(tmp_path: Path) -> None:
     (tmp_path / "agents").mkdir()
     (tmp_path / "agents" / "keeper.toml").write_text(KEEPER)

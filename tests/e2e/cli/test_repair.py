@@ -61,6 +61,7 @@ async def poisoned(app: Longhaul, name: str) -> Session:
     return session
 
 
+@pytest.mark.proves("X17")
 async def test_a_poisoned_session_is_repaired_and_goes_on(temporal_server: DevServer, tmp_path: Path) -> None:
     async with served(temporal_server, tmp_path) as (app, cli):
 

@@ -11,6 +11,7 @@ from tests.e2e.conftest import Cli
 pytestmark = pytest.mark.server
 
 
+@pytest.mark.proves("X5")
 async def test_rules_of_a_session_are_listed_added_and_revoked(cli: Cli, app: Longhaul) -> None:
     await app.session("ruled", agent=AgentSpec(model=cli.script({"text": "Noted."}))).reply("Hi")
 

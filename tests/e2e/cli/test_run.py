@@ -314,6 +314,7 @@ def hooks(hooks):
 """
 
 
+@pytest.mark.proves("C2")
 def test_a_run_goes_through_the_hooks_of_clients(cli: Cli) -> None:
     (cli.folder / "shop_screen.py").write_text(HOOKS, encoding="utf-8")
     there = {"LONGHAUL_CLIENT_HOOKS": "shop_screen:hooks", "PYTHONPATH": str(cli.folder)}
@@ -330,6 +331,7 @@ def test_a_run_goes_through_the_hooks_of_clients(cli: Cli) -> None:
 SCHEMA = {"type": "object", "properties": {"height": {"type": "number"}}, "required": ["height"]}
 
 
+@pytest.mark.proves("C7")
 def test_a_run_in_a_form_prints_the_value(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "tide.json").write_text(json.dumps(SCHEMA))
     line = {"tool_calls": [{"name": "generate_response", "input": {"height": 3.5}}]}

@@ -27,6 +27,7 @@ async def waiting(cli: Cli, app: Longhaul, name: str) -> tuple[Session, str]:
     return session, (await session.reply("Moor")).id
 
 
+@pytest.mark.proves("X19")
 async def test_a_server_is_answered_at_the_terminal_field_by_field(cli: Cli, app: Longhaul) -> None:
     session, reply = await waiting(cli, app, "quay-by-hand")
 

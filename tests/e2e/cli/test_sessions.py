@@ -234,6 +234,7 @@ def test_dev_is_stopped_while_it_fetches_or_builds_what_it_needs(cli: Cli, numbe
     assert not Path(f"/proc/{(cli.folder / 'builds').read_text().strip()}").exists()
 
 
+@pytest.mark.proves("X4")
 async def test_a_session_whose_workers_are_gone_does_not_hold_up_the_inbox(cli: Cli, app: Longhaul) -> None:
     await app.client.start_workflow(
         WORKFLOW,

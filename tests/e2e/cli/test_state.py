@@ -193,6 +193,7 @@ async def test_whoever_deletes_a_session_is_told_which_folder_stays(cli: Cli, ap
     assert folder
 
 
+@pytest.mark.proves("E6")
 async def test_all_states_go_into_a_folder_and_out_of_it_and_one_that_fails_stops_no_other(
     cli: Cli, app: Longhaul
 ) -> None:

@@ -11,6 +11,7 @@ pytestmark = pytest.mark.server
 WRITES = {"id": "write-1", "name": "Write", "input": {"file_path": "moon.txt", "content": "hello"}}
 
 
+@pytest.mark.proves("D1")
 async def test_a_session_is_paused_stepped_told_something_and_let_go_on(cli: Cli, app: Longhaul) -> None:
     model = cli.script({"text": "Hello."}, {"tool_calls": [WRITES]}, {"text": "Left alone."})
     session = app.session("ebb", agent=AgentSpec(model=model))

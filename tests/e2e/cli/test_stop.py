@@ -33,6 +33,7 @@ async def runs(number: str) -> None:
     await until(both)
 
 
+@pytest.mark.proves("C3")
 async def test_a_command_and_a_sub_agent_are_stopped_by_their_ids_and_once(
     cli: Cli, app: Longhaul, tmp_path: Path
 ) -> None:

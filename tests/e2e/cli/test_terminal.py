@@ -133,6 +133,7 @@ def test_no_color_is_respected(cli: Cli) -> None:
     assert "\x1b[32m" not in seen.text
 
 
+@pytest.mark.proves("C4")
 def test_text_is_shown_while_it_is_said_and_once(cli: Cli) -> None:
     model = cli.script({"text": TIDE, "chunk_chars": 4, "delay_ms": 120})
 

@@ -13,6 +13,7 @@ EDIT = {"file_path": "greeting.txt", "old_string": "world", "new_string": "moon"
 WANTS_TO_EDIT = {"text": "I will greet.", "tool_calls": [{"id": "edit-9", "name": "Edit", "input": EDIT}]}
 
 
+@pytest.mark.proves("C6")
 def test_several_sessions_are_watched_until_one_leaves(cli: Cli) -> None:
     model = cli.script(WANTS_TO_EDIT, {"text": "The harbour is full."})
     for name in ("north", "south"):

@@ -57,6 +57,7 @@ async def first_paint(page: Page, address: str) -> float:
     return float(await page.evaluate(FIRST_PAINT)) / 1_000
 
 
+@pytest.mark.proves("X15")
 async def test_a_session_tells_what_it_used_and_what_it_is_about(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
@@ -81,6 +82,7 @@ async def test_a_session_tells_what_it_used_and_what_it_is_about(
     assert "budget: 3 calls of 90 calls spent" in said
 
 
+@pytest.mark.proves("X15")
 async def test_a_plan_is_told_with_its_subtasks(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
     sail = {"name": "Sail\u202e", "description": "", "expected_outcome": "a sail"}
     makes = {"name": "create_plan", "input": {**sail, "name": "Boat", "subtasks": [sail, sail]}}
@@ -94,6 +96,7 @@ async def test_a_plan_is_told_with_its_subtasks(served: Address, signed_in: Sign
     assert lines == ["plan Boat", "[x] Sail\\u202e: of linen", "[>] Sail\\u202e"]
 
 
+@pytest.mark.proves("X15")
 @pytest.mark.alone
 async def test_a_session_links_to_the_web_ui_and_to_its_traces(
     served: Address, signed_in: SignedIn, console_app: Longhaul, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -114,6 +117,7 @@ async def test_a_session_links_to_the_web_ui_and_to_its_traces(
     )
 
 
+@pytest.mark.proves("X15")
 async def test_ten_thousand_messages_are_shown_in_pages(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
     path = agent(tmp_path, {"text": "I listen."})
     there = await answered(served, path)
@@ -141,6 +145,7 @@ async def test_ten_thousand_messages_are_shown_in_pages(served: Address, signed_
     assert await nodes(page) < MOST_NODES
 
 
+@pytest.mark.proves("X15")
 async def test_events_are_listed_in_pages_with_who_decided(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:

@@ -81,6 +81,7 @@ async def tabbed_to(page: Page, wanted: Locator) -> None:
             await page.keyboard.press("Tab")
 
 
+@pytest.mark.proves("X15")
 async def test_no_page_keeps_anybody_out(served: Address, signed_in: SignedIn, tmp_path: Path, axe: str) -> None:
     waits = await waiting(served, tmp_path, more=EXPIRES)
     rests = await answered(served, agent(tmp_path, *DOES, more=HAS_TASKS))
@@ -159,6 +160,7 @@ async def test_k_goes_back_to_the_entry_before(served: Address, signed_in: Signe
     assert first != second
 
 
+@pytest.mark.proves("X15")
 async def test_the_keyboard_is_enough_from_the_list_to_other_arguments(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:

@@ -44,6 +44,7 @@ async def asked(served: Address, page: Page, call: str, folder: Path, *replies: 
     return there
 
 
+@pytest.mark.proves("X15")
 async def test_a_call_is_allowed_with_other_arguments(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
     name = await waiting(served, tmp_path)
     page = await signed_in("ana")
@@ -96,6 +97,7 @@ async def test_who_may_not_edit_changes_nothing(served: Address, signed_in: Sign
     assert (tmp_path / "greeting.txt").read_text() == "hello world\n"
 
 
+@pytest.mark.proves("X15")
 async def test_the_result_of_an_external_tool_is_handed_in(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
@@ -115,6 +117,7 @@ async def test_the_result_of_an_external_tool_is_handed_in(
     await expect(page.locator("#transcript")).to_contain_text("Dear.")
 
 
+@pytest.mark.proves("X15")
 async def test_a_call_whose_outcome_nobody_knows_is_settled(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
@@ -132,6 +135,7 @@ async def test_a_call_whose_outcome_nobody_knows_is_settled(
     await expect(page.locator("#transcript")).to_contain_text("A fine ring.")
 
 
+@pytest.mark.proves("X15")
 async def test_a_plan_is_shown_whole_and_what_approving_it_does(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
@@ -158,6 +162,7 @@ async def test_a_plan_is_shown_whole_and_what_approving_it_does(
     await expect(page.locator("#transcript")).to_contain_text("I begin.")
 
 
+@pytest.mark.proves("X15")
 async def test_a_command_says_what_each_part_of_it_is_proven_to_do(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:

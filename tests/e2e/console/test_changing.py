@@ -23,6 +23,7 @@ async def pressed(page: Page, button: str, told: str) -> None:
     await expect(page.get_by_role("status")).to_have_text(told)
 
 
+@pytest.mark.proves("X15")
 async def test_settings_rules_and_budget_are_changed(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
     there = await answered(served, agent(tmp_path, *DOES, more=HAS_TASKS))
     page = await signed_in("ana")
@@ -47,6 +48,7 @@ async def test_settings_rules_and_budget_are_changed(served: Address, signed_in:
     assert await page.locator(".rules").count() == 0
 
 
+@pytest.mark.proves("X15")
 async def test_a_copy_begins_from_a_step_and_the_state_is_a_file(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
@@ -73,6 +75,7 @@ async def test_a_copy_begins_from_a_step_and_the_state_is_a_file(
     assert file.suggested_filename == f"{there.rpartition('/')[2]}.json"
 
 
+@pytest.mark.proves("X15")
 async def test_a_paused_session_takes_one_step(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
     name = agent(tmp_path, {"text": "Begun."}, *DOES, more=HAS_TASKS).rpartition("/")[2]
     page = await signed_in("ana")
@@ -91,6 +94,7 @@ async def test_a_paused_session_takes_one_step(served: Address, signed_in: Signe
     await pressed(page, "Make it shorter", "The context is below its threshold, and stays as it is.")
 
 
+@pytest.mark.proves("X15")
 async def test_what_left_the_context_is_one_click_away(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
     reads = list[dict[str, Any]]()
     for day in range(4):

@@ -40,6 +40,7 @@ async def shown(page: Page) -> None:
     await page.wait_for_load_state()  # by then it knows the keys
 
 
+@pytest.mark.proves("X15")
 async def test_a_person_sees_the_change_and_allows_it(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
     name = await waiting(served, tmp_path)
     page = await signed_in("ana")
@@ -60,6 +61,7 @@ async def test_a_person_sees_the_change_and_allows_it(served: Address, signed_in
     assert (tmp_path / "greeting.txt").read_text() == "hello moon\n"
 
 
+@pytest.mark.proves("X15")
 async def test_a_person_denies_by_the_keyboard_alone_and_the_model_reads_why(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
@@ -82,6 +84,7 @@ async def test_a_person_denies_by_the_keyboard_alone_and_the_model_reads_why(
     assert (tmp_path / "greeting.txt").read_text() == "hello world\n"
 
 
+@pytest.mark.proves("X15")
 async def test_of_two_browsers_on_one_call_one_wins_and_the_other_is_told(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
@@ -225,6 +228,7 @@ async def test_suggested_rules_are_taken_along(served: Address, signed_in: Signe
     assert [rule["tool_name"] for rule in rules] == ["Edit"]
 
 
+@pytest.mark.proves("X15")
 async def test_a_suggested_rule_says_what_else_it_would_have_let_pass(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:

@@ -109,6 +109,7 @@ async def struck(page: Page) -> object:
     return await page.evaluate("window.struck ?? null")
 
 
+@pytest.mark.proves("X15")
 async def test_a_hostile_transcript_runs_nothing_and_fetches_nothing(
     served: Address, signed_in: SignedIn, tmp_path: Path, beacon: Beacon
 ) -> None:
@@ -223,6 +224,7 @@ FORMS: tuple[tuple[dict[str, str], str, int], ...] = (
 """Headers, whose key, and what is answered: the last one is as it should be."""
 
 
+@pytest.mark.proves("X15")
 async def test_a_form_counts_from_its_own_page_alone(served: Address, tmp_path: Path) -> None:
     path = agent(tmp_path, {"text": "Hello."})
     keys = {"own": await form_key(served, "ana"), "another's": await form_key(served, "bob")}

@@ -31,6 +31,7 @@ MOST_SHOW_SECONDS = 5.0
 PHONE: ViewportSize = {"width": 390, "height": 844}
 
 
+@pytest.mark.proves("X15")
 async def test_lines_of_megabytes_leave_the_pages_usable(
     served: Address, signed_in: SignedIn, console_app: Longhaul, people: dict[str, str], tmp_path: Path
 ) -> None:

@@ -20,6 +20,7 @@ expect.set_options(timeout=SURE_MILLISECONDS)
 TEXT = "It is a long way to the lighthouse. " * 8
 
 
+@pytest.mark.proves("X15")
 async def test_a_page_outlives_its_server_and_a_worker_but_not_its_token(
     browser: Browser, temporal_server: DevServer, tmp_path: Path
 ) -> None:

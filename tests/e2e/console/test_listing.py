@@ -27,6 +27,7 @@ MANY = 1_000
 AT_ONCE = 50
 
 
+@pytest.mark.proves("X15")
 async def test_sessions_are_found_by_state_agent_and_text(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
     waits = agent(tmp_path, WANTS_TO_EDIT)
     rests = agent(tmp_path, {"text": "Hello."}, name="buoy")
@@ -62,6 +63,7 @@ async def test_sessions_are_found_by_state_agent_and_text(served: Address, signe
     assert "None is found." in nothing
 
 
+@pytest.mark.proves("X15")
 async def test_the_inbox_is_narrowed_by_tool_and_lateness(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
     bash = {"tool_calls": [{"id": "b-1", "name": "Bash", "input": {"command": "touch lit"}}]}
     sleeps = {"tool_calls": [{"id": "s-1", "name": "wait_for", "input": {"event": "tide", "timeout": "30d"}}]}
@@ -144,6 +146,7 @@ async def test_what_waits_longest_stands_first_and_a_team_has_its_own(
     await expect(rows).to_contain_text(names[1])
 
 
+@pytest.mark.proves("X15")
 async def test_what_a_sub_agent_waits_for_says_where_in_the_tree(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
@@ -203,6 +206,7 @@ async def many(app: Longhaul, people: dict[str, str]) -> AsyncIterator[None]:
     )
 
 
+@pytest.mark.proves("X15")
 @pytest.mark.usefixtures("many")
 async def test_a_thousand_sessions_are_shown_in_pages(
     served: Address, signed_in: SignedIn, people: dict[str, str]

@@ -167,6 +167,7 @@ async def test_what_is_not_exactly_its_name_and_its_page_is_let_in_nowhere(
     assert elsewhere == 421
 
 
+@pytest.mark.proves("X15")
 async def test_a_session_begins_in_the_folder_that_is_named(
     tmp_path: Path, worker: int, cli_environment: dict[str, str]
 ) -> None:

@@ -18,6 +18,7 @@ MOORS = {"tool_calls": [{"id": "moor-1", "name": "mcp__quay__moor", "input": {}}
 QUAY = 'tools = []\n[[mcps]]\nname = "quay"\n[[permission.rules]]\ntool_name = "mcp__quay"'
 
 
+@pytest.mark.proves("X19")
 async def test_a_servers_question_is_answered_by_its_form(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
     page = await signed_in("ana")
     said = {"text": "Moored.", "expect": {"last_contains": "moored at <b>north</b>"}}
@@ -62,6 +63,7 @@ async def test_a_servers_question_is_declined_and_cannot_be_answered_again(
     await expect(late.locator(".problem").first).to_contain_text("'moor-1' has its result: success")
 
 
+@pytest.mark.proves("X19")
 async def test_a_servers_question_is_answered_by_http(served: Address, tmp_path: Path) -> None:
     path = agent(tmp_path, MOORS, {"text": "Moored."}, more=QUAY)
     north = {"action": "accept", "content": {"name": "north", "nights": 2}}

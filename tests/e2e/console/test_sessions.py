@@ -29,6 +29,7 @@ async def began(page: Page, served: Address, name: str, text: str) -> None:
     await page.wait_for_url(f"**/console/s/lamp/{name}")
 
 
+@pytest.mark.proves("X15")
 async def test_text_is_shown_while_it_is_said_until_the_reply_is_interrupted(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
@@ -45,6 +46,7 @@ async def test_text_is_shown_while_it_is_said_until_the_reply_is_interrupted(
     assert "long way" not in while_said
 
 
+@pytest.mark.proves("X15")
 async def test_thoughts_and_what_a_call_prints_are_shown_while_they_come(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
@@ -82,6 +84,7 @@ async def test_what_was_said_is_shown_as_markdown(served: Address, signed_in: Si
     await expect(link).to_have_attribute("rel", "noopener noreferrer nofollow")
 
 
+@pytest.mark.proves("X15")
 async def test_a_page_that_renews_itself_leaves_its_reader_in_place(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
@@ -120,6 +123,7 @@ async def test_a_session_is_talked_to_paused_and_resumed(served: Address, signed
     await expect(page.locator("#transcript")).to_contain_text("Second.")
 
 
+@pytest.mark.proves("X15")
 async def test_what_waits_for_its_turn_is_listed_and_dropped(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
@@ -141,6 +145,7 @@ async def test_what_waits_for_its_turn_is_listed_and_dropped(
         assert (await ana.get(f"{path}/status")).json()["queued"] == 0
 
 
+@pytest.mark.proves("X15")
 async def test_a_long_transcript_is_read_in_pages_and_calls_are_folded(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:

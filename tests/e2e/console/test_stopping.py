@@ -29,6 +29,7 @@ def mark() -> str:
     return a_while()
 
 
+@pytest.mark.proves("X15")
 @pytest.mark.parametrize("scripts", [True, False])
 async def test_a_command_and_a_sub_agent_are_stopped_by_their_buttons(
     served: Address, signed_in: SignedIn, tmp_path: Path, scripts: bool, mark: str

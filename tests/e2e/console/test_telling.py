@@ -31,6 +31,7 @@ PIXEL = base64.b64decode(
 )
 
 
+@pytest.mark.proves("X15")
 async def test_whoever_looks_away_is_told_once_of_what_has_come_to_wait(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
@@ -51,6 +52,7 @@ async def test_whoever_looks_away_is_told_once_of_what_has_come_to_wait(
     assert ">1</text>" in drawn
 
 
+@pytest.mark.proves("X15")
 async def test_files_are_sent_with_the_first_message(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
     wants = {"last_contains": "The tide is high"}
     name = agent(tmp_path, {"text": "This is not the model that was asked for."}).rpartition("/")[2]

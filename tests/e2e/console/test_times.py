@@ -86,6 +86,7 @@ async def waits(app: Longhaul, people: dict[str, str]) -> AsyncIterator[None]:
     )
 
 
+@pytest.mark.proves("X15")
 @pytest.mark.usefixtures("waits")
 async def test_lists_of_a_thousand_are_there_in_a_moment(
     served: Address, app: Longhaul, people: dict[str, str]
@@ -114,6 +115,7 @@ async def test_lists_of_a_thousand_are_there_in_a_moment(
     assert max(map(min, took.values())) <= max(usual(MOST_LIST_SECONDS), 3 * min(bare)), (dict(took), bare)
 
 
+@pytest.mark.proves("X15")
 async def test_text_is_on_the_page_a_moment_after_its_event(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:

@@ -34,6 +34,7 @@ async def test_who_sees_all_sessions_sees_the_workers_too(served: Address, signe
     assert refused.status == 403
 
 
+@pytest.mark.proves("X15")
 async def test_a_build_is_told_with_its_sessions_while_another_takes_over(
     served: Address, signed_in: SignedIn, console_app: Longhaul, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ from tests.e2e.processes import WorkerSettings, worker
 pytestmark = pytest.mark.server
 
 
+@pytest.mark.proves("E2", "S17")
 @pytest.mark.parametrize("kills", [3, pytest.param(20, marks=[pytest.mark.chaos])], ids=["three", "twenty"])
 async def test_kills_in_a_checkpoint(temporal_server: DevServer, tmp_path: Path, kills: int) -> None:
     stage = await Stage.on(temporal_server.address, tmp_path)

@@ -60,6 +60,7 @@ async def test_a_call_is_looked_at_by_a_worker_that_has_its_tool(temporal_server
             assert job.effects("send") == 1
 
 
+@pytest.mark.proves("E12")
 async def test_a_worker_that_sees_another_workspace_touches_nothing(temporal_server: DevServer, tmp_path: Path) -> None:
     stage = await Stage.on(temporal_server.address, tmp_path)
     job = await parked(stage)

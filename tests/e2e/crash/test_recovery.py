@@ -26,6 +26,7 @@ def held_times(job: Job, count: int) -> Callable[[], "asyncio.Future[bool]"]:
     return lambda: asyncio.ensure_future(seen())
 
 
+@pytest.mark.proves("S1")
 async def test_an_idle_sessions_next_model_request_comes_soon_after_a_kill(
     temporal_server: DevServer, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
@@ -50,6 +51,7 @@ async def test_an_idle_sessions_next_model_request_comes_soon_after_a_kill(
     assert final.finished_reason is FinishedReason.COMPLETED
 
 
+@pytest.mark.proves("S2")
 async def test_a_model_call_is_made_again_soon_after_a_kill(
     temporal_server: DevServer, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:

@@ -26,6 +26,7 @@ async def dies_rolling_over(stage: Stage, job: Job, moment: str) -> None:
     assert ((await job.handle.describe()).run_id != before) == (moment == "after")
 
 
+@pytest.mark.proves("S13")
 @pytest.mark.parametrize(
     "kills", [2, pytest.param(20, marks=[pytest.mark.chaos, pytest.mark.timeout(400)])], ids=["twice", "twenty times"]
 )

@@ -52,6 +52,7 @@ async def keep_busy(stage: Stage, name: str, verdicts: list[Verdict]) -> None:
         verdicts.append(await play(full_job(stage, name)))
 
 
+@pytest.mark.proves("E4")
 async def test_sessions_notice_nothing_of_workers_that_are_replaced_every_five_seconds(
     temporal_server: DevServer, tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.server
 WITNESS = "tests.e2e.context_witness:ContextWitness"
 
 
+@pytest.mark.proves("E8")
 @pytest.mark.parametrize(("where", "call_id"), [("model", ""), ("acting", "look")])
 async def test_the_attempt_behind_a_kill_is_told_what_the_killed_one_was(
     temporal_server: DevServer, tmp_path: Path, where: str, call_id: str

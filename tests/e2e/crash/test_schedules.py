@@ -29,6 +29,7 @@ async def falling_server(temporal_cli: Path, tmp_path: Path) -> AsyncIterator[De
         yield server
 
 
+@pytest.mark.proves("F4")
 async def test_firings_that_were_due_while_the_server_was_down_ask_once_each(
     falling_server: DevServer, tmp_path: Path
 ) -> None:
@@ -89,6 +90,7 @@ async def passed(since: datetime, seconds: float) -> bool:
     return (datetime.now().astimezone() - since).total_seconds() > seconds
 
 
+@pytest.mark.proves("F4")
 async def test_a_sleep_outlives_its_worker_and_the_server_and_ends_once(
     falling_server: DevServer, tmp_path: Path
 ) -> None:

@@ -30,6 +30,7 @@ async def mortal_server(temporal_cli: Path, tmp_path: Path) -> AsyncIterator[Dev
         yield server
 
 
+@pytest.mark.proves("S1")
 async def test_a_parked_session_outlives_all_workers_and_the_server(mortal_server: DevServer, tmp_path: Path) -> None:
     stage = await Stage.on(mortal_server.address, tmp_path)
     job = stage.job("parked", SCRIPT)
@@ -62,6 +63,7 @@ async def test_a_parked_session_outlives_all_workers_and_the_server(mortal_serve
         }
 
 
+@pytest.mark.proves("S7", "X13")
 async def test_a_running_batch_outlives_the_server(mortal_server: DevServer, tmp_path: Path) -> None:
     stage = await Stage.on(mortal_server.address, tmp_path)
     held = ["look.before", "put.after", "send.after"]

@@ -49,6 +49,7 @@ async def interrupted(job: Job, within_seconds: float) -> dict[str, tuple[ToolRe
     return {name: (result.state, result.get_text()) for name, result in (await job.results()).items()}
 
 
+@pytest.mark.proves("C3")
 async def test_an_interrupt_cancels_the_model_call(stage: Stage) -> None:
     job = stage.job("thinking", [THREE_AT_ONCE, says("done")], ["look.examine"])
     await job.start()

@@ -210,6 +210,7 @@ def test_it_says_that_it_stops_and_what_was_not_kept_for_it(ending: Ending) -> N
     assert "the whole result of courier was not kept" in unkept
 
 
+@pytest.mark.proves("E4")
 @pytest.mark.parametrize("name", PHASES)
 def test_each_session_goes_on_at_the_next_worker_and_is_told_truly(ending: Ending, name: str) -> None:
     phase, told, job = PHASES[name], ending.told[name], ending.jobs[name]

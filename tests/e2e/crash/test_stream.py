@@ -107,6 +107,7 @@ def redis_at(port: int, folder: Path) -> Iterator[str]:
         yield f"redis://127.0.0.1:{port}/0"
 
 
+@pytest.mark.proves("X6")
 async def test_a_worker_killed_in_mid_stream_is_told_and_what_it_said_does_not_count(
     temporal_server: DevServer, tmp_path: Path
 ) -> None:

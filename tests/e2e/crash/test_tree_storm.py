@@ -30,6 +30,7 @@ async def mortal_server(temporal_cli: Path, tmp_path: Path) -> AsyncIterator[Dev
         yield server
 
 
+@pytest.mark.proves("X14", "X8")
 @pytest.mark.parametrize("kills", [10, pytest.param(200, marks=pytest.mark.chaos)])
 async def test_a_tree_in_a_storm(mortal_server: DevServer, tmp_path: Path, kills: int) -> None:
     stage = await Stage.on(mortal_server.address, tmp_path / "stage")

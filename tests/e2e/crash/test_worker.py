@@ -166,6 +166,7 @@ def stopped(stories: tuple[dict[str, Told], dict[str, Told]]) -> dict[str, Told]
     return stories[1]
 
 
+@pytest.mark.proves("E2", "S2", "X13")
 @pytest.mark.parametrize("point", POINTS)
 def test_a_job_survives_the_kill_of_its_worker_at_any_point(killed: dict[str, Told], point: str) -> None:
     told = killed[point]
@@ -177,6 +178,7 @@ def test_a_job_survives_the_kill_of_its_worker_at_any_point(killed: dict[str, To
     assert set(told.results) == {"look", "put", "send", "sign"}
 
 
+@pytest.mark.proves("D6", "S3", "S4")
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("tool", ["look", "put", "send", "sign"])
 def test_each_call_of_a_killed_worker_runs_as_often_as_its_effect_class_says(
@@ -201,6 +203,7 @@ def test_each_call_of_a_killed_worker_runs_as_often_as_its_effect_class_says(
     )
 
 
+@pytest.mark.proves("S5", "X2")
 @pytest.mark.parametrize("point", POINTS)
 def test_only_a_lost_once_call_of_a_killed_worker_is_of_unknown_outcome(killed: dict[str, Told], point: str) -> None:
     lost = {tool_of(point)} & {"send", "sign"} if point.endswith(("before", "after")) else set()
@@ -216,6 +219,7 @@ def test_only_a_lost_once_call_of_a_killed_worker_is_of_unknown_outcome(killed: 
         assert "the worker that ran it was lost" in told_to_model
 
 
+@pytest.mark.proves("S5")
 def test_a_shell_command_dies_with_its_killed_worker_and_the_model_is_told(killed: dict[str, Told]) -> None:
     told = killed["shell"]
 
@@ -225,6 +229,7 @@ def test_a_shell_command_dies_with_its_killed_worker_and_the_model_is_told(kille
     assert told.final.get_text_content().endswith("all done")
 
 
+@pytest.mark.proves("E4", "S6")
 def test_a_stopped_worker_lets_a_once_call_end(stopped: dict[str, Told]) -> None:
     told = stopped["send"]
 
@@ -251,6 +256,7 @@ def test_a_shell_command_that_a_stopped_worker_cuts_short_is_told_truly(stopped:
     assert told.final.get_text_content().endswith("all done")
 
 
+@pytest.mark.proves("E4", "S6")
 @pytest.mark.parametrize(
     ("name", "doing", "call_id"),
     [

@@ -62,6 +62,7 @@ def types_in(told: str) -> list[str]:
     return [json.loads(line).get("type", "") for line in lines if line]
 
 
+@pytest.mark.proves("F1")
 async def test_a_generated_client_asks_reads_decides_and_gets_the_answer(
     served: Address, generated: Generated, tmp_path: Path
 ) -> None:

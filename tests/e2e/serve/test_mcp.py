@@ -110,6 +110,7 @@ async def test_a_read_that_waits_comes_back_where_a_sub_agent_waits(tmp_path: Pa
     assert not read["more"]
 
 
+@pytest.mark.proves("X20")
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_a_session_is_begun_looked_at_decided_on_and_read(  # noqa: PLR0915  one life
@@ -182,6 +183,7 @@ async def test_what_a_sub_agent_asks_is_told_and_decided_at_its_lead(tmp_path: P
     assert (tmp_path / "greeting.txt").read_text() == "hello moon\n"
 
 
+@pytest.mark.proves("X20")
 async def test_what_one_client_begins_waits_for_another_one_when_its_server_is_gone(
     tmp_path: Path, desk: dict[str, str]
 ) -> None:
@@ -200,6 +202,7 @@ async def test_what_one_client_begins_waits_for_another_one_when_its_server_is_g
     assert (tmp_path / "greeting.txt").read_text() == "hello world\n"
 
 
+@pytest.mark.proves("X20")
 async def test_a_tokens_scopes_and_user_hold_here_too(tmp_path: Path, desk: dict[str, str]) -> None:
     agent(tmp_path, WANTS_TO_EDIT, {"text": "Done."}, name="torch")
     async with serving(tmp_path, desk) as one:

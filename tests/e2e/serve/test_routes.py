@@ -303,6 +303,7 @@ async def test_each_route_refuses_rubbish(tmp_path: Path, served: Serving) -> No
     assert (mine["status"], mine["refused"]) == ("waiting", 0)
 
 
+@pytest.mark.proves("E8")
 async def test_words_by_http_reach_a_reply_in_its_midst_and_tools_get_their_context(
     tmp_path: Path, served: Serving
 ) -> None:

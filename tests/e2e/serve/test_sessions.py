@@ -189,6 +189,7 @@ async def test_what_waits_is_decided_by_who_has_seen_it(tmp_path: Path, served: 
     assert [pages[0]["next"], whole["next"]] == [2, None]
 
 
+@pytest.mark.proves("E5")
 async def test_nobody_sees_the_sessions_of_others(tmp_path: Path, served: Serving) -> None:
     session = agent(tmp_path, WANTS_TO_EDIT)
     missing = session.rpartition("/")[0] + "/never-begun"

@@ -52,6 +52,7 @@ OF_EACH_CALL = (
 USAGE = {"input_tokens": 70, "output_tokens": 9, "cache_input_tokens": 30}
 
 
+@pytest.mark.proves("F7")
 async def test_a_worker_serves_what_it_and_the_sdk_have_counted(temporal_server: DevServer, tmp_path: Path) -> None:
     where = f"127.0.0.1:{free_port()}"
     (tmp_path / "prices.toml").write_text(PRICES)
@@ -89,6 +90,7 @@ async def test_a_worker_serves_what_it_and_the_sdk_have_counted(temporal_server:
     assert said.startswith(f"longhaul worker: LONGHAUL_METRICS: nothing can be served at '{where}'")
 
 
+@pytest.mark.proves("X8")
 async def test_what_is_spent_put_aside_and_left_of_a_budget_is_counted(
     temporal_server: DevServer, tmp_path: Path
 ) -> None:
@@ -122,6 +124,7 @@ async def test_what_is_spent_put_aside_and_left_of_a_budget_is_counted(
     assert shares["tokens", "left"] == pytest.approx(0.9975)
 
 
+@pytest.mark.proves("F7")
 async def test_a_worker_sends_them_to_a_collector(temporal_server: DevServer, tmp_path: Path) -> None:
     with collecting() as collector:
         given = WorkerSettings(

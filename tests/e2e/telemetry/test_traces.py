@@ -29,6 +29,7 @@ def settings(server: DevServer, folder: Path, collector: Collector, **more: str)
     )
 
 
+@pytest.mark.proves("F7")
 async def test_one_trace_connects_client_model_and_tool_across_a_killed_worker(
     temporal_server: DevServer, tmp_path: Path
 ) -> None:

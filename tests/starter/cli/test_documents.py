@@ -67,6 +67,7 @@ def test_a_pdf_is_read_page_by_page(tmp_path: Path) -> None:
         assert read_document(tmp_path / name).passages == ["High water is at six.\n\nLow water is at noon."]
 
 
+@pytest.mark.proves("C11")
 @pytest.mark.parametrize(
     ("content", "why"),
     [

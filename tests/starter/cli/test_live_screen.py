@@ -47,6 +47,7 @@ def event(kind: str, **more: Any) -> AgentEvent:
     return AgentEvent.model_validate({"type": kind, "seq": 1, **more})
 
 
+@pytest.mark.proves("C4")
 def test_a_finished_paragraph_is_printed_and_the_growing_one_stands_below() -> None:
     screen = Terminal()
     writer = MarkdownWriter(screen)

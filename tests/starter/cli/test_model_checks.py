@@ -34,6 +34,7 @@ async def checks(models: Any, model_keys: str = "") -> dict[str, Check]:
     return {check.name: check async for check in on_the_models(settings)}
 
 
+@pytest.mark.proves("F6")
 async def test_each_profile_is_looked_at_whatever_is_wrong_with_others(
     server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

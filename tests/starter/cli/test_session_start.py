@@ -173,6 +173,7 @@ def _example(page: str, heading: str) -> str:
     return page.partition(heading)[2].partition("```toml")[2].partition("```")[0]
 
 
+@pytest.mark.proves("A6")
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [

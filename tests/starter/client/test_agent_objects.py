@@ -19,6 +19,7 @@ PARTS = "tests.workflows.shop_parts"
 nameless: Any = lambda: 1  # noqa: E731  a function that nobody put under @tool
 
 
+@pytest.mark.proves("A6")
 def test_of_code_the_name_is_recorded_and_of_values_the_value() -> None:
     agent = Agent(
         "harbour",

@@ -6,6 +6,8 @@ from collections.abc import AsyncGenerator
 from itertools import pairwise
 from typing import cast
 
+import pytest
+
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.client.feed import BUFFERED_EVENTS, CLOSED, Feed, FeedItem
 from longhaul.starter.client.reading.queries import NoSession
@@ -62,6 +64,7 @@ async def gathered(feed: Feed) -> list[FeedItem]:
     return [item async for item in feed]
 
 
+@pytest.mark.proves("C6")
 async def test_each_session_comes_whole_and_in_order_and_the_feed_is_numbered() -> None:
     async with Feed([session("a", 700), session("b", 40), session("c", 3)], start=1) as feed:
         items = await gathered(feed)
@@ -100,6 +103,7 @@ async def test_what_waits_is_bounded() -> None:
         assert cast(Recorded, loud).read == BUFFERED_EVENTS + 1
 
 
+@pytest.mark.proves("C6")
 async def test_a_session_may_be_switched_off_and_be_removed() -> None:
     one, two = session("one", 2_000), session("two", 2_000)
     seen: Counter[str] = Counter()

@@ -40,6 +40,7 @@ def test_a_line_says_since_when_until_when_and_how_late(hours: dict[str, float],
     assert _head(CARD, call(**fields)).plain == f"mend of ana\\x1b[31m, 3 min ago{told}"
 
 
+@pytest.mark.proves("X4")
 def test_overdue_is_what_somebody_was_reminded_of_and_what_is_over() -> None:
     assert not is_overdue(call(), NOW)
     assert not is_overdue(call(expires_at="2026-01-02T12:00:01+00:00"), NOW)

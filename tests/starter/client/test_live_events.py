@@ -2,6 +2,7 @@
 
 from itertools import chain, permutations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,6 +78,7 @@ def test_blocks_stand_between_a_start_and_an_end() -> None:
     assert [(e.tool_call_id, e.tool_call_name) for e in events if e.type.startswith("TOOL_")] == [("c1", "send")] * 3
 
 
+@pytest.mark.proves("X6")
 def test_a_superseded_attempt_is_told_once_and_its_late_pieces_are_dropped() -> None:
     first, second = attempt(1, "Fif", "ty"), attempt(2, "For", "ty")
 

@@ -29,6 +29,7 @@ async def remember(folder: Path) -> None:
         await kept.record(MemoryOwner(user, agent), [NewMemory(text, text, f"{user}-night")])
 
 
+@pytest.mark.proves("C11")
 async def test_a_users_memories_are_shown_with_their_source_and_deleted(app: Longhaul, tmp_path: Path) -> None:
     await remember(tmp_path)
     ana, ben = app.memories_of("ana"), app.memories_of("ben")

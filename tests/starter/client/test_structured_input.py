@@ -73,6 +73,7 @@ def page() -> Iterator[str]:
     Harbour.asked, Harbour.answers = [], []
 
 
+@pytest.mark.proves("C12")
 async def test_what_is_typed_field_by_field_is_the_value_of_the_message(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -106,6 +107,7 @@ async def test_a_form_that_does_not_fit_is_filled_in_once_more(
     assert shown.count("Which berth?") == 1
 
 
+@pytest.mark.proves("C12")
 @pytest.mark.parametrize(
     ("said", "why"),
     [
@@ -148,6 +150,7 @@ async def test_a_value_may_come_as_json_or_with_words(said: str | Msg) -> None:
     assert answer.get_text_content() == (said if isinstance(said, str) else "The south one.")
 
 
+@pytest.mark.proves("C12")
 async def test_a_server_is_sent_the_schema_and_what_did_not_fit(page: str) -> None:
     Harbour.answers += [{"value": {"berth": "east", "nights": 4}}, {"value": SOUTH}]
 

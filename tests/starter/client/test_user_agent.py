@@ -47,6 +47,7 @@ async def echo(question: UserQuestion) -> str:
     return "heard " + ", ".join(message.get_text_content() or "" for message in question.messages)
 
 
+@pytest.mark.proves("C12")
 async def test_code_of_the_same_process_may_answer() -> None:
     source = HandedInput()
     ana = UserAgent("ana", source)
@@ -64,6 +65,7 @@ async def test_code_of_the_same_process_may_answer() -> None:
         source.answer(question.id, "again")
 
 
+@pytest.mark.proves("C12")
 async def test_a_server_may_answer(page: str) -> None:
     ana = UserAgent("ana", HttpInput(f"{page}/text", token="t-1"))
 
@@ -87,6 +89,7 @@ async def test_without_an_answer_nothing_is_forgotten(page: str, path: str) -> N
     assert (await ana.reply()).get_text_content() == "heard "
 
 
+@pytest.mark.proves("C12")
 async def test_one_source_may_hold_for_all_and_another_for_one() -> None:
     async def own(question: UserQuestion) -> str:
         return "mine"

@@ -96,6 +96,7 @@ def row(name: str, *, events: int, hours_ago: float) -> Any:
     return SimpleNamespace(id=name, history_length=events, start_time=start)
 
 
+@pytest.mark.proves("X9")
 def test_the_longest_and_the_newest_sessions_are_replayed() -> None:
     rows = [
         row("old and short", events=10, hours_ago=90),

@@ -73,6 +73,7 @@ async def test_a_deleted_key_is_gone_for_all_and_a_new_life_has_another(store: K
     assert await other.decrypt("ben", *kept) == b"blue"
 
 
+@pytest.mark.proves("X12")
 async def test_whoever_reads_of_a_new_life_encrypts_with_its_key(store: KeyStore) -> None:
     one, other = ring(store), ring(store)
     one.belongs("ana.call", "ana")
@@ -142,6 +143,7 @@ async def test_another_sessions_key_is_refused_without_its_master_key(store: Key
         await ring(store, SECOND).decrypt("ana", *told)
 
 
+@pytest.mark.proves("X12")
 async def test_a_master_key_is_replaced_by_wrapping_anew(store: KeyStore) -> None:
     told = await ring(store).encrypt("ana", b"amber", begins=True)
 

@@ -43,6 +43,7 @@ def new(*texts: str, session: str = "s1") -> list[NewMemory]:
     return [NewMemory(key=text, text=text, session_id=session) for text in texts]
 
 
+@pytest.mark.proves("C11")
 async def test_the_right_fact_comes_first_among_a_thousand_others(memories: SqliteMemories) -> None:
     others = [f"Lamp number {number} was lit in the year {1800 + number % 200}." for number in range(1_000)]
     await memories.record(ANA, new(*others, *FACTS))

@@ -72,6 +72,7 @@ def stated() -> dict[tuple[str, str], tuple[float, float]]:
     }
 
 
+@pytest.mark.proves("C11")
 async def test_of_a_thousand_facts_the_right_one_is_found_as_often_as_the_page_says(
     server: EmbeddingServer, tmp_path: Path
 ) -> None:
@@ -93,6 +94,7 @@ async def test_of_a_thousand_facts_the_right_one_is_found_as_often_as_the_page_s
     assert measured == {key: pytest.approx(each, abs=4) for key, each in stated().items()}
 
 
+@pytest.mark.proves("C11")
 async def test_nobody_finds_by_vectors_what_is_anothers(server: EmbeddingServer, tmp_path: Path) -> None:
     async with memories(server, tmp_path) as store:
         await store.record(ANA, new("The key is under the mat."))

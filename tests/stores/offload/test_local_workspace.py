@@ -19,6 +19,7 @@ def workspace(tmp_path: Path) -> LocalWorkspace:
     return LocalWorkspace(tmp_path / "work")
 
 
+@pytest.mark.proves("B5")
 async def test_the_layout_is_the_seeds(workspace: LocalWorkspace) -> None:
     await workspace.initialize()
 

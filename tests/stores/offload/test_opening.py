@@ -76,6 +76,7 @@ async def test_an_owners_folder_that_is_a_link_is_refused(tmp_path: Path) -> Non
         open_offloader("workspace", "lamp/ana", data_dir=tmp_path)
 
 
+@pytest.mark.proves("B5")
 async def test_a_class_and_a_function_make_one_for_each_owner_and_an_object_is_for_all(tmp_path: Path) -> None:
     names = [f"{OWN}:Shelf", f"{OWN}:shelf_for", f"{OWN}:SHARED"]
     offloaders = Offloaders(tmp_path, own=load_offloaders(", ".join(names)))

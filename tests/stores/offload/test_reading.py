@@ -71,6 +71,7 @@ async def scene(tmp_path: Path) -> Scene:
     return Scene(workdir, place, Path(text).parent, Path(text), Path(other))
 
 
+@pytest.mark.proves("B5")
 @pytest.mark.parametrize("mode", list(PermissionMode))
 async def test_the_sessions_own_files_are_read_unasked_in_every_mode(scene: Scene, mode: PermissionMode) -> None:
     session, data = str(scene.session), scene.workdir / "data"
@@ -88,6 +89,7 @@ async def test_the_sessions_own_files_are_read_unasked_in_every_mode(scene: Scen
     assert set(verdicts) == {Behavior.ALLOW}
 
 
+@pytest.mark.proves("B5")
 async def test_what_was_kept_is_found_and_read(scene: Scene) -> None:
     name = str(scene.text)
 

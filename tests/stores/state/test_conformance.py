@@ -26,6 +26,7 @@ def same(one: SessionRecord | None, other: SessionRecord) -> bool:
     return one is not None and one.model_copy(update={"updated_at": ""}) == other
 
 
+@pytest.mark.proves("A11")
 async def test_what_was_stored_comes_back(store: StateStore) -> None:
     kept = record(7, generation=2, closed=True, text="zwei\0drei \U0001f980 日本 \ud83d")
     kept.segments = [{"key": "seg-1", "first_seq": 1, "last_seq": 5}]
@@ -46,6 +47,7 @@ async def test_a_session_that_nobody_stored_is_none(store: StateStore) -> None:
     assert await store.delete_session("ana", "reviewer", "s-1") is False
 
 
+@pytest.mark.proves("E5")
 async def test_hostile_ids_are_kept_apart(store: StateStore) -> None:
     users: list[str | None] = [None, *HOSTILE]
     slots = [(user, "reviewer", "s-1") for user in users]
@@ -100,6 +102,7 @@ async def test_a_state_is_put_into_a_stored_session_and_nothing_else_changes(sto
     )
 
 
+@pytest.mark.proves("A11")
 async def test_a_state_for_a_session_that_is_not_stored_is_a_key_error(store: StateStore) -> None:
     await store.upsert_session(record(1))
 
@@ -135,6 +138,7 @@ async def test_a_deleted_session_is_gone_and_the_others_stay(store: StateStore) 
     assert [row.session_id for row in await store.list_sessions("ana")] == ["s-2"]
 
 
+@pytest.mark.proves("E3")
 async def test_an_older_checkpoint_changes_nothing(store: StateStore) -> None:
     await store.save_checkpoint(record(10, generation=2))
     before = await store.get_session("ana", "reviewer", "s-1")
@@ -181,6 +185,7 @@ async def test_fields_of_a_later_version_are_kept(store: StateStore) -> None:
     assert found.state.summary == "1.2"
 
 
+@pytest.mark.proves("E3")
 async def test_of_many_writers_in_several_processes_the_latest_checkpoint_stays(
     shared_setting: str, writers: Writers, tmp_path: Path
 ) -> None:

@@ -111,6 +111,7 @@ def test_what_a_redis_url_means() -> None:
     assert "p@ss" not in repr(target)
 
 
+@pytest.mark.proves("E3")
 @pytest.mark.parametrize("setting", ["memory", "file", "file:///srv/sessions", "sqlite:////srv/sessions.db"])
 def test_a_shared_workspace_with_a_store_of_one_host_is_refused_with_what_to_do(setting: str) -> None:
     why = why_not_shared(setting)
@@ -124,6 +125,7 @@ def test_a_shared_workspace_with_a_shared_store_is_fine(setting: str) -> None:
     assert why_not_shared(setting) == ""
 
 
+@pytest.mark.proves("A11")
 @pytest.mark.redis
 async def test_the_seeds_example_works_with_the_public_names(redis_url: str) -> None:
     from longhaul import RedisStorage as Public  # noqa: PLC0415  the import is what is tested

@@ -197,6 +197,7 @@ def test_secrets_and_what_the_repository_excludes_are_not_kept(root: Path, data:
     assert sorted(kept) == sorted([*FIRST, "kept.txt"])
 
 
+@pytest.mark.proves("X10")
 def test_no_gitignore_brings_secrets_back_but_those_that_are_tracked(root: Path, data: Path) -> None:
     (root / "deep").mkdir()
     (root / ".gitignore").write_text("!.env\n!*.pem\n!.env.example\n")

@@ -23,6 +23,7 @@ def judge(folder: Path, *answers: str) -> str:
     return f"scripted:{file}"
 
 
+@pytest.mark.proves("D3")
 async def test_a_policy_asks_for_each_call_and_is_changed_for_one_session(stage: Stage) -> None:
     lines = [calls("fetch", page=1), calls("fetch", page=2), {"text": "Read."}]
     session = stage.session(*lines, permission={"mode": "bypass", "confirm": "always"})

@@ -135,6 +135,7 @@ async def test_an_edit_into_what_is_forbidden_is_still_forbidden(stage: Stage) -
     assert not (stage.workspace / "b").exists()
 
 
+@pytest.mark.proves("A9")
 async def test_accepted_suggestions_let_the_next_call_pass(stage: Stage) -> None:
     again = [calls("Bash", command="mkdir -p attic"), calls("Bash", command="rmdir attic; mkdir -p attic")]
     session = stage.session(again[0], again[0], again[1], {"text": "Built."}, tools=["Bash"])

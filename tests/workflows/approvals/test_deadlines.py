@@ -39,6 +39,7 @@ async def timers(stage: Stage, session: Session) -> list[str]:
     return [kind.removesuffix("_event_attributes") for kind in kinds if kind and kind.startswith("timer_")][1:]
 
 
+@pytest.mark.proves("F4", "S11")
 @pytest.mark.alone
 async def test_a_call_is_reminded_of_handed_up_and_denied(stage: Stage) -> None:
     deadline = within(remind_after=1, escalate_after=1.5, escalate_to="the night shift", expire_after=2)
@@ -81,6 +82,7 @@ async def test_an_answer_in_time_stops_the_timer_and_a_session_without_deadline_
         assert await told(session) == []
 
 
+@pytest.mark.proves("F4")
 async def test_a_deadline_that_passed_while_no_worker_ran_comes_late_but_once(unserved: Stage) -> None:
     stage = unserved
     session = stage.session(

@@ -119,6 +119,7 @@ def settings_of(stage: Stage) -> WorkerSettings:
     return WorkerSettings(address=stage.address, task_queue=stage.name, directory=stage.settings.data_dir, tools=TOOLS)
 
 
+@pytest.mark.proves("X3")
 async def test_a_decision_long_after_runs_exactly_what_was_approved_once(unserved: Stage) -> None:
     """The worker is another process by then, the history another one, and the arguments lie in the blobs."""
     unserved.settings = unserved.settings.model_copy(update={"tools": TOOLS})

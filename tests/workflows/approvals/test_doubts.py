@@ -17,6 +17,7 @@ pytestmark = pytest.mark.server
 FREE: dict[str, Any] = {"permission": {"mode": "bypass"}, "tools": ["post", "engrave", "fetch", "send"]}
 
 
+@pytest.mark.proves("X2")
 async def test_a_tool_looks_and_the_model_hears_what_it_saw(stage: Stage) -> None:
     written, blank = stage.workspace / "written.txt", stage.workspace / "blank.txt"
     session = stage.session(

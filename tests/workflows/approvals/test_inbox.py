@@ -28,6 +28,7 @@ async def card(stage: Stage, session: Session) -> SessionCard:
     return found
 
 
+@pytest.mark.proves("X4")
 async def test_the_inbox_is_searched_by_team_tool_and_lateness(stage: Stage) -> None:
     team = f"payments-{uuid4().hex[:6]}"
     late = {"permission": {"deadline": {"remind_after": 0.1, "expire_after": "2h"}}}

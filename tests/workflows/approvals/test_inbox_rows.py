@@ -137,6 +137,7 @@ async def started(client: Client, stage: Stage, number: int, team: str) -> None:
     )
 
 
+@pytest.mark.proves("X4")
 @pytest.mark.alone
 async def test_a_thousand_rows_are_listed_in_a_moment(unserved: Stage) -> None:
     team = f"{unserved.name}-team"

@@ -31,6 +31,7 @@ async def shown(session: Session) -> list[str]:
     return [call.call_id for call in await session.pending()]
 
 
+@pytest.mark.proves("A9", "X16")
 async def test_three_commands_are_one_stop_and_one_letter(stage: Stage) -> None:
     session = stage.session(bash("touch a", "touch b", "touch c"), {"text": "Made."}, tools=["Bash"])
     waiting = await session.reply("Make them")

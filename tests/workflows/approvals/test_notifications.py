@@ -21,6 +21,7 @@ def told(hook: Hook) -> list[dict[str, Any]]:
     return list({body["key"]: body for body in bodies}.values())
 
 
+@pytest.mark.proves("F4", "S11")
 async def test_each_event_of_a_wait_is_told_once(unserved: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(KEY, "violet-violet-violet")
     box = unserved.folder / "box"

@@ -38,6 +38,7 @@ async def test_an_external_result_may_be_any_json_and_may_be_a_failure(stage: St
     assert results(done) == [(ToolResultState.ERROR, '{"lost": true, "at": ["Oslo", 7]}')]
 
 
+@pytest.mark.proves("A10")
 async def test_the_second_result_of_a_call_is_refused(stage: Stage) -> None:
     session = stage.session(COURIER, COURIER, {"text": "Both came."})
     await session.reply("Send the teapot, and another")
@@ -77,6 +78,7 @@ async def test_nobody_approves_what_only_the_outside_can_answer(stage: Stage) ->
         await session.confirm("call_0_0", allow=True)
 
 
+@pytest.mark.proves("A10")
 async def test_the_event_of_agentscope_hands_in_a_result(stage: Stage) -> None:
     session = stage.session(COURIER, {"text": "It came."})
     waiting = await session.reply("Send the teapot")
@@ -100,6 +102,7 @@ async def test_a_neighbour_runs_while_an_external_call_waits(stage: Stage) -> No
     assert [text for _, text in results(done)] == ["<<page 3>>", "by air"]
 
 
+@pytest.mark.proves("A10")
 async def test_a_result_comes_in_pieces_and_another_one_has_to_fit_its_schema(stage: Stage) -> None:
     session = stage.session(COURIER, calls("weigh", parcel="teapot"), {"text": "Known."}, tools=["courier", "weigh"])
     waiting = await session.reply("Send the teapot")
@@ -126,6 +129,7 @@ async def answered(session: Session, count: int) -> bool:
     return sum(len(message.get_tool_results()) for message in [each async for each in session.transcript()]) == count
 
 
+@pytest.mark.proves("S12")
 async def test_a_file_that_changed_under_its_approval_is_asked_about_again(stage: Stage) -> None:
     note = stage.workspace / "note.txt"
     note.write_text("sun\nrain\n")

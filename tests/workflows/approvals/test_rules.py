@@ -16,6 +16,7 @@ SEND = PermissionRule(tool_name="send")
 NEVER_SEND = PermissionRule(tool_name="send", behavior=Behavior.DENY)
 
 
+@pytest.mark.proves("X5")
 async def test_rules_of_a_session_come_and_go_with_who_and_why(stage: Stage) -> None:
     lines = [calls("send", to="Ana"), calls("send", to="Cy"), calls("send", to="Di"), {"text": "All."}]
     session = stage.session(*lines)
@@ -51,6 +52,7 @@ async def test_rules_of_a_session_come_and_go_with_who_and_why(stage: Stage) -> 
     ]
 
 
+@pytest.mark.proves("E5")
 async def test_two_users_with_the_same_session_id_and_agent_share_nothing(stage: Stage) -> None:
     """Sessions, files, rules and inbox."""
     lines = [calls("send", to="Cy"), {"text": "Written."}]
@@ -73,6 +75,7 @@ async def test_two_users_with_the_same_session_id_and_agent_share_nothing(stage:
     assert (mine, theirs) == (["ben"], [])
 
 
+@pytest.mark.proves("X5")
 async def test_a_users_rule_holds_in_each_session_from_its_next_reply_on(stage: Stage) -> None:
     first = stage.session(calls("send", to="Ana"), {"text": "Done."}, user="dora")
     second = stage.session(calls("send", to="Ana"), {"text": "Done."}, user="dora")
@@ -88,6 +91,7 @@ async def test_a_users_rule_holds_in_each_session_from_its_next_reply_on(stage: 
     assert [change.why for change in await book.changes()] == ["", "no more"]
 
 
+@pytest.mark.proves("X5")
 async def test_a_rule_about_a_tool_that_no_worker_has_is_told_once_and_listed_so(stage: Stage) -> None:
     rules = [{"tool_name": "curier", "behavior": "deny"}, {"tool_name": "courier", "behavior": "deny"}]
     session = stage.session(

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.server
 SECRET = "harvest-moon-over-water"
 
 
+@pytest.mark.proves("X3")
 async def test_only_a_signed_decision_lets_the_call_run_and_no_history_holds_the_key(unserved: Stage) -> None:
     stage = unserved
     stage.settings = stage.settings.model_copy(update={"approval_key": SecretStr(f"ana:{SECRET}")})

@@ -37,6 +37,7 @@ async def judging() -> AsyncIterator[Judging]:
         yield told
 
 
+@pytest.mark.proves("F6")
 async def test_what_a_judgement_was_asked_without_is_told_once(stage: Stage, judging: Judging) -> None:
     judging.says = [("call_1", "fetch", {"page": 1}), ("call_2", "fetch", {"page": 2})]
     permission = {

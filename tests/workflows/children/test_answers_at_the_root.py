@@ -43,6 +43,7 @@ async def are_open_below(session: Session, number: int) -> bool:
     return len(found) == number and sum(len(each.asks) for each in found) == 2
 
 
+@pytest.mark.proves("X14")
 async def test_approvals_of_three_levels_are_listed_and_answered_at_the_root(stage: Stage) -> None:
     digger = agent(stage, *SENDS)
     scout = agent(stage, tasks("d1 digger"), {"text": "The digger has it."}, agents={"digger": digger})

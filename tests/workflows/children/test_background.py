@@ -32,6 +32,7 @@ async def heard_of(session: Session) -> int:
     return sum("has ended its task in the background: success." in hint for hint in hints)
 
 
+@pytest.mark.proves("X14")
 async def test_an_idle_lead_is_woken_once_over_roll_overs_of_both(stage: Stage) -> None:
     session = lead(stage, {"scout": agent(stage, *SENDS)}, given("t1"), {"text": "I wait."}, {"text": "Heard."})
     assert (await session.reply("Go")).get_text_content() == "I wait."
@@ -53,6 +54,7 @@ async def test_an_idle_lead_is_woken_once_over_roll_overs_of_both(stage: Stage) 
     assert await failure_of_replay(stage, session) is None
 
 
+@pytest.mark.proves("X14")
 async def test_a_killed_worker_loses_no_end_and_starts_nothing_twice(unserved: Stage) -> None:
     stage = unserved
     settings = stage.worker_settings

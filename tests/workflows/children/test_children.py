@@ -14,6 +14,7 @@ SUCCESS, ERROR, INTERRUPTED = ToolResultState.SUCCESS, ToolResultState.ERROR, To
 SENDS = (calls("send", to="Ana"), {"text": "Sent, I hope."})
 
 
+@pytest.mark.proves("X14")
 async def test_its_last_words_are_the_result_and_its_session_can_be_read(stage: Stage) -> None:
     session = lead(stage, {"scout": agent(stage, calls("fetch", page=7), {"text": "Page 7 is read."})})
 
@@ -156,6 +157,7 @@ async def test_a_tree_of_three_levels_reports_through_each(stage: Stage) -> None
     assert results(await session.wait(reply)) == [(SUCCESS, "The digger has it.")]
 
 
+@pytest.mark.proves("X14")
 async def test_an_interrupt_at_the_root_ends_all_below_it_and_says_how_far_they_came(stage: Stage) -> None:
     digger = agent(stage, *SENDS)
     scout = agent(stage, tasks("d1 digger"), {"text": "Never."}, agents={"digger": digger})

@@ -40,6 +40,7 @@ async def test_a_sub_agent_that_rolls_over_still_knows_whom_to_tell(stage: Stage
     assert results(await session.wait(reply)) == [(SUCCESS, "Sent.")]
 
 
+@pytest.mark.proves("X14")
 async def test_a_worker_that_is_killed_in_mid_task_starts_nothing_twice_and_loses_no_result(unserved: Stage) -> None:
     stage = unserved
     settings = stage.worker_settings

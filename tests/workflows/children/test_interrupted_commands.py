@@ -79,6 +79,7 @@ async def seconds_to_end(stage: Stage, round_: int) -> list[float]:
     return list(ends.values())
 
 
+@pytest.mark.proves("X14")
 async def test_all_commands_end_with_all_that_they_started_and_each_transcript_is_valid(stage: Stage) -> None:
     assert len(await seconds_to_end(stage, 0)) == len(CREW)
 

@@ -47,6 +47,7 @@ def ended(session: Session) -> Callable[[], Awaitable[bool]]:
     return told
 
 
+@pytest.mark.proves("X14")
 @pytest.mark.parametrize("way", ["foreground", "background"])
 async def test_what_a_sub_agents_server_asks_is_answered_at_the_root_by_whichever_worker_is_there(
     unserved: Stage, way: str

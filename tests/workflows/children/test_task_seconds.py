@@ -68,6 +68,7 @@ async def has_ended_well(stage: Stage, session: Session, child: Session) -> None
         assert await failure_of_replay(stage, one) is None
 
 
+@pytest.mark.proves("X14")
 @pytest.mark.parametrize("what", KINDS)
 async def test_its_task_ends_when_its_time_is_over_whatever_it_does(stage: Stage, what: str) -> None:
     kind = KINDS[what]

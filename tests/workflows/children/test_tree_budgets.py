@@ -42,6 +42,7 @@ async def asks(session: Session) -> str:
     return (await standing(session)).asks
 
 
+@pytest.mark.proves("X8")
 async def test_what_two_sub_agents_spend_is_spent_at_the_root_to_the_token(stage: Stage) -> None:
     one = scout(stage, calls("fetch", page=7), {"text": "Read."})
     session = lead(
@@ -133,6 +134,7 @@ async def made_calls(stage: Stage, session: Session) -> int:
     return sum([(await stage.scheduled(one)).count(CALL_MODEL) for one in tree])
 
 
+@pytest.mark.proves("X8")
 async def test_twenty_at_once_make_no_call_more_than_the_root_allows_and_go_on_when_it_is_raised(stage: Stage) -> None:
     one = scout(stage, calls("fetch", page=7), {"text": "Read."})
     session = lead(
@@ -159,6 +161,7 @@ async def test_twenty_at_once_make_no_call_more_than_the_root_allows_and_go_on_w
     assert await made_calls(stage, session) == 42
 
 
+@pytest.mark.proves("X8")
 async def test_where_more_is_billed_than_was_estimated_only_the_calls_in_flight_go_past(stage: Stage) -> None:
     dear = {"usage": {"input_tokens": 9_700, "output_tokens": 300}}
     one = agent(

@@ -21,6 +21,7 @@ SPOILT = image(spoilt(png()))
 WHY = r"\('sea', image/png\): it is not a valid PNG: its part 'IDAT' is damaged; send the whole file"
 
 
+@pytest.mark.proves("A8")
 async def test_no_letter_of_the_client_takes_a_broken_attachment(stage: Stage) -> None:
     session = stage.session(calls("courier", parcel="a box"), {"text": "Seen."}, tools=["courier"])
     spoilt_words = UserMsg("user", [TextBlock(text="Look"), SPOILT])
@@ -51,6 +52,7 @@ async def test_no_letter_of_the_client_takes_a_broken_attachment(stage: Stage) -
     assert kept == [image(png())]
 
 
+@pytest.mark.proves("A8")
 @pytest.mark.parametrize(
     ("block", "sentence"),
     [

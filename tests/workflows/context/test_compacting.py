@@ -28,6 +28,7 @@ def reader(stage: Stage, *more: Line, window: int = WINDOW) -> Session:
     return stage.session(*lines, tools=["fetch"], model_config={"context_length": window})
 
 
+@pytest.mark.proves("A4")
 async def test_a_context_above_its_threshold_is_compressed_and_its_originals_stay(stage: Stage) -> None:
     session = reader(stage, {"text": "I remember."})
     await session.reply("Read six pages")
@@ -44,6 +45,7 @@ async def test_a_context_above_its_threshold_is_compressed_and_its_originals_sta
     assert (await session.reply("What did you read?")).get_text_content() == "I remember."
 
 
+@pytest.mark.proves("A4")
 async def test_a_context_below_its_threshold_stays_as_it_is(stage: Stage) -> None:
     session = reader(stage)
     await session.reply("Read six pages")
@@ -69,6 +71,7 @@ async def test_a_context_of_which_nothing_can_go_is_not_waited_for(stage: Stage)
     assert (await session.status()).compression_tries == 1
 
 
+@pytest.mark.proves("A4")
 async def test_a_system_prompt_that_is_too_big_alone_is_a_runtime_error(stage: Stage) -> None:
     session = stage.session(
         {"text": "Hm."}, tools=[], system_prompt="rule " * 1_500, model_config={"context_length": 4_000}
@@ -89,6 +92,7 @@ async def test_a_session_that_never_replied_refuses(stage: Stage) -> None:
         await session.compress_context()
 
 
+@pytest.mark.proves("S14")
 async def test_a_compression_that_fails_says_why_and_changes_nothing(stage: Stage) -> None:
     broken = {"for": "summary", "faults": [{"kind": "auth"}], "text": "never said"}
     session = reader(stage, broken)

@@ -19,6 +19,7 @@ def reading(pages: int) -> list[dict[str, Any]]:
     return [calls("fetch", page=n, chars=1_500) for n in range(pages)]
 
 
+@pytest.mark.proves("S14")
 async def test_a_long_reply_is_made_in_a_small_window(stage: Stage) -> None:
     listed = calls("todo_write", todos=[{"content": "Count the ambers", "status": "pending"}])
     session = stage.session(

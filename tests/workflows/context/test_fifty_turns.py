@@ -59,6 +59,7 @@ def turn(reply: int, round_: int) -> list[Call]:
     return [(f"toolu_{reply}_{round_}_{at}", "fetch", {"page": round_, "chars": 40 + at}) for at in range(AT_ONCE)]
 
 
+@pytest.mark.proves("F6")
 @pytest.mark.parametrize("model", [CLAUDE, BOUND, GPT, DEEPSEEK, GEMINI, *THROUGH_AI])
 async def test_no_request_is_refused_and_each_begins_as_the_last(served: Stage, strict: Strict, model: str) -> None:
     rules = served.workspace / "AGENTS.md"

@@ -48,6 +48,7 @@ async def entries(stage: Stage, session: Session, kind: str) -> list[dict[str, A
     return [entry for entry in page["entries"] if entry["kind"] == kind]
 
 
+@pytest.mark.proves("C11")
 async def test_what_one_session_was_told_another_of_the_same_user_finds_and_nobody_else(stage: Stage) -> None:
     first = stage.session({"text": "I shall remember the Grauwal."}, user="ana", **STATIC)
     await first.reply("My boat is named Grauwal.")
@@ -71,6 +72,7 @@ async def test_what_one_session_was_told_another_of_the_same_user_finds_and_nobo
     assert await steps(stage, second) == [world.RESTORE, world.CALL_MODEL, world.RECORD_MEMORY]
 
 
+@pytest.mark.proves("C1")
 async def test_the_steps_of_a_reply_come_in_the_order_of_the_sop(stage: Stage) -> None:
     await kept(stage).record(MemoryOwner("ana", "lamp"), [NewMemory("k", "High tide is Ana's favourite.", "s")])
     knowledge = SqliteKnowledge(stage.settings.data_dir / "knowledge.db")
@@ -97,6 +99,7 @@ async def test_the_steps_of_a_reply_come_in_the_order_of_the_sop(stage: Stage) -
     assert newest.text == 'The user said: When is high tide?\nlamp answered: {"hour":6}'
 
 
+@pytest.mark.proves("C1")
 async def test_a_reply_at_its_limit_sums_up_and_is_written_down(stage: Stage) -> None:
     limit: dict[str, Any] = {"react_config": {"max_iters": 1}}
     session = stage.session(calls("fetch", page=1), {"text": "I saw page 1."}, user="ana", **limit, **STATIC)
@@ -131,6 +134,7 @@ async def test_a_session_is_not_reminded_of_itself(stage: Stage) -> None:
     assert (again.error, len(await remembered(stage))) == (None, 2)
 
 
+@pytest.mark.proves("C11")
 async def test_a_model_writes_down_and_reads_by_its_tools(stage: Stage) -> None:
     by_tools: dict[str, Any] = {"long_term_memory_mode": "agent_control", **ALLOWED}
     writing = calls("record_to_memory", content=["Berth 14 is the Grauwal's.", "Berth 14 is the Grauwal's."])
@@ -159,6 +163,7 @@ async def test_writing_down_is_asked_about_where_no_rule_allows_it(stage: Stage)
     assert await remembered(stage) == []
 
 
+@pytest.mark.proves("C11")
 async def test_passages_stand_behind_the_request_and_are_found_by_the_tool(stage: Stage) -> None:
     knowledge = SqliteKnowledge(stage.settings.data_dir / "knowledge.db")
     await knowledge.put("harbour", "tides.md", "d1", ["High water is at six."])
@@ -250,6 +255,7 @@ async def test_a_secret_is_masked_before_it_is_written_down(unserved: Stage, tmp
     assert all("HARBOUR_KEY" in each.text for each in found)
 
 
+@pytest.mark.proves("C11")
 async def test_a_worker_that_is_killed_while_it_writes_down_leaves_one_memory(
     unserved: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

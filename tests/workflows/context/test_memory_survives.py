@@ -41,6 +41,7 @@ async def answered(session: Session, number: int) -> Msg:
             await asyncio.sleep(0.5)
 
 
+@pytest.mark.proves("C11")
 @pytest.mark.server
 @pytest.mark.parametrize(
     "kills", [2, pytest.param(50, marks=[pytest.mark.chaos, pytest.mark.timeout(600)])], ids=["few", "fifty"]

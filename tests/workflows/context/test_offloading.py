@@ -57,6 +57,7 @@ async def test_a_long_result_is_cut_and_the_agent_reads_its_end_unasked_in_the_f
     assert done.get_text_content() == "Read to the end."
 
 
+@pytest.mark.proves("B5")
 @pytest.mark.parametrize(("offloader", "owner"), [("shelf", "lamp/ana"), ("crate", "")])
 async def test_what_an_operators_own_workspace_keeps_is_read_unasked_by_its_session_alone(
     unserved: Stage, monkeypatch: pytest.MonkeyPatch, offloader: str, owner: str

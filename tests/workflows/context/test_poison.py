@@ -140,6 +140,7 @@ async def works_from_now_on(session: Session, strict: Strict) -> None:
     assert [words for words in strict.refusals[len(refused) :] if "forced tool use" not in words] == []
 
 
+@pytest.mark.proves("X17")
 @pytest.mark.parametrize(("name", "model"), KINDS, ids=[f"{name}, {model}" for name, model in KINDS])
 async def test_an_attachment_that_no_provider_takes_is_words_from_then_on(
     stage: Stage, strict: Strict, name: str, model: str
@@ -181,6 +182,7 @@ SAYS_BLIND = {
 }
 
 
+@pytest.mark.proves("X17")
 @pytest.mark.parametrize("model", SAYS_BLIND)
 async def test_a_model_without_eyes_is_told_of_an_image_and_another_one_sees_it(
     stage: Stage, strict: Strict, model: str
@@ -212,6 +214,7 @@ async def test_a_model_that_is_known_to_have_no_eyes_is_never_sent_an_image(stag
     await works_from_now_on(session, strict)
 
 
+@pytest.mark.proves("X17")
 async def test_large_images_are_words_where_there_are_more_than_twenty(stage: Stage, strict: Strict) -> None:
     """Claude refuses a request for one of more than 2,000 pixels a side among so many."""
     session = session_of(stage, strict, CLAUDE)
@@ -236,6 +239,7 @@ def images_in(body: dict[str, Any]) -> int:
     return json.dumps(body).count('"type": "image"')
 
 
+@pytest.mark.proves("X17")
 @pytest.mark.parametrize("model", ALL)
 async def test_what_a_classifier_stops_is_asked_once_and_then_left_out(
     stage: Stage, strict: Strict, model: str
@@ -281,6 +285,7 @@ async def test_a_picture_of_a_tool_that_its_provider_refuses_is_words_from_then_
     await works_from_now_on(session, strict)
 
 
+@pytest.mark.proves("X17")
 @pytest.mark.parametrize("model", [CLAUDE, BOUND, GPT])
 async def test_thoughts_that_nobody_knows_any_more_are_left_out(stage: Stage, strict: Strict, model: str) -> None:
     """As of an account that is another one now, or of a state from elsewhere."""
@@ -296,6 +301,7 @@ async def test_thoughts_that_nobody_knows_any_more_are_left_out(stage: Stage, st
     await works_from_now_on(session, strict)
 
 
+@pytest.mark.proves("X17")
 async def test_thoughts_behind_a_compression_are_not_sent(stage: Stage, strict: Strict) -> None:
     strict.says = [(f"toolu_{page}", "fetch", {"page": page, "chars": 2_000}) for page in range(6)]
     session = session_of(stage, strict, BOUND, tools=("fetch",))
@@ -311,6 +317,7 @@ async def test_thoughts_behind_a_compression_are_not_sent(stage: Stage, strict: 
     assert [block for message in strict.bodies[-1]["messages"] for block in message["content"] if "signature" in block]
 
 
+@pytest.mark.proves("X17")
 async def test_thoughts_behind_the_limit_of_rounds_may_be_sent(stage: Stage, strict: Strict) -> None:
     """What the model was told at the limit stands in the record, so its thought stands where it stood."""
     strict.says = [("toolu_1", "fetch", {"page": 1})]
@@ -325,6 +332,7 @@ async def test_thoughts_behind_the_limit_of_rounds_may_be_sent(stage: Stage, str
     assert len([block for block in sent if block["type"] == "thinking"]) == 2
 
 
+@pytest.mark.proves("X17")
 async def test_thoughts_behind_another_system_prompt_are_not_sent(stage: Stage, strict: Strict) -> None:
     rules = stage.workspace / "AGENTS.md"
     rules.write_text("Say little.")
@@ -340,6 +348,7 @@ async def test_thoughts_behind_another_system_prompt_are_not_sent(stage: Stage, 
     await works_from_now_on(session, strict)
 
 
+@pytest.mark.proves("X17")
 async def test_a_session_goes_from_provider_to_provider_and_back(stage: Stage, strict: Strict) -> None:
     session = session_of(stage, strict, BOUND)
     for model in (GPT, CLAUDE, CHAT, BOUND):
@@ -353,6 +362,7 @@ async def test_a_session_goes_from_provider_to_provider_and_back(stage: Stage, s
     await works_from_now_on(session, strict)
 
 
+@pytest.mark.proves("X17")
 @pytest.mark.parametrize("model", [DEEPSEEK, GEMINI])
 async def test_reasoning_that_a_server_of_chat_completions_insists_on_goes_back_to_it_alone(
     stage: Stage, strict: Strict, model: str
@@ -373,6 +383,7 @@ async def test_reasoning_that_a_server_of_chat_completions_insists_on_goes_back_
     ][: 5 if model == DEEPSEEK else 4]
 
 
+@pytest.mark.proves("X17")
 async def test_a_refusal_that_nothing_helps_against_is_said_and_a_repair_by_hand_takes_it_all_out(
     stage: Stage, strict: Strict
 ) -> None:

@@ -15,6 +15,7 @@ async def told(session: Session) -> list[str]:
     return [result.get_text() for message in said for result in message.get_tool_results()]
 
 
+@pytest.mark.proves("A7")
 async def test_a_long_result_is_made_short_before_it_would_be_cut(stage: Stage) -> None:
     session = stage.session(
         calls("fetch", page=7, chars=30_000),

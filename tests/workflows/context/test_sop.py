@@ -88,6 +88,7 @@ async def the_room(stage: Stage, ana: Session, ben: Session) -> None:
     await until(told)
 
 
+@pytest.mark.proves("C1")
 @pytest.mark.timeout(120)
 async def test_the_checklist_of_the_sop_is_gone_through_in_its_order(unserved: Stage) -> None:
     unserved.settings.tools = f"{TOOLS},{HERE}"

@@ -14,6 +14,7 @@ LOW = ContextConfig(trigger_ratio=0.01, reserve_ratio=0.005)
 LEFT_OUT = "The thinking budget was left out: Chat Completions has no field for it."
 
 
+@pytest.mark.proves("F6")
 async def test_what_a_summary_was_asked_without_is_told_once(stage: Stage, strict: Strict) -> None:
     config = {"base_url": strict.url, "context_length": 80_000, "thinking_budget_tokens": 2_048}
     session = stage.session(model=CLAUDE, tools=("fetch",), model_config=config)

@@ -25,6 +25,7 @@ async def replayed_of(stage: Stage) -> list[Replayed]:
     return [one async for one in replay(stage.client, live.chosen)]
 
 
+@pytest.mark.proves("C5")
 async def test_a_hub_that_rolls_over_again_and_again_loses_no_word_and_keeps_the_order(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,6 +74,7 @@ async def test_a_member_that_rolled_over_or_closed_hears_and_is_heard_all_the_sa
     await hub.end()
 
 
+@pytest.mark.proves("C5")
 async def test_killed_workers_lose_no_word_and_tell_none_twice(unserved: Stage) -> None:
     stage = unserved
     settings = stage.worker_settings

@@ -65,6 +65,7 @@ async def heard_in(hub: Hub, session: Session) -> Heard:
     return told
 
 
+@pytest.mark.proves("C5")
 @pytest.mark.chaos
 async def test_twenty_members_of_five_hubs_hear_everything_once_in_one_order(unserved: Stage) -> None:
     members = [member(unserved, {"text": f"I am m{place}."}) for place in range(MEMBERS)]

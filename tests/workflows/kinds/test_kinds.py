@@ -46,6 +46,7 @@ def thoughts(message: Msg) -> list[str]:
     return [block.thinking for block in message.content if block.type == "thinking"]
 
 
+@pytest.mark.proves("C13")
 async def test_a_pipeline_without_a_model_asks_before_it_writes(kinds: Stage) -> None:
     (kinds.workspace / "a.txt").write_text("one two three")
     (kinds.workspace / "b.txt").write_text("four")
@@ -69,6 +70,7 @@ async def test_a_pipeline_without_a_model_asks_before_it_writes(kinds: Stage) ->
     assert await failure_of_replay(kinds, session) is None
 
 
+@pytest.mark.proves("C13")
 async def test_a_router_hands_a_request_to_one_of_two_agents(kinds: Stage) -> None:
     agents = {"billing": sub_agent(kinds, "It is refunded."), "support": sub_agent(kinds, "Turn it off and on.")}
     session = of_kind(kinds, "router", agents=agents)
@@ -85,6 +87,7 @@ async def test_a_router_hands_a_request_to_one_of_two_agents(kinds: Stage) -> No
     assert [child.agent for child in (await session.status()).children] == ["billing", "support"]
 
 
+@pytest.mark.proves("C13")
 async def test_a_debate_of_two_is_judged_by_the_agent_s_own_model(kinds: Stage) -> None:
     agents = {"advocate": sub_agent(kinds, "Yes."), "sceptic": sub_agent(kinds, "No.")}
     padding = ({"text": "of no step"} for _ in range(4))
@@ -205,6 +208,7 @@ async def test_a_kind_that_nobody_has_is_heard_of_with_the_nearest_name(kinds: S
     assert "did you mean 'router'?" in lacks[0]
 
 
+@pytest.mark.proves("C13")
 async def test_a_reply_goes_on_where_it_was_after_a_kill_and_a_roll_over(unserved: Stage) -> None:
     unserved.settings.tools = KINDS
     settings = unserved.worker_settings
@@ -240,6 +244,7 @@ async def test_a_step_too_many_ends_the_reply_in_words(kinds: Stage) -> None:
     assert len(done.get_tool_results()) == 3
 
 
+@pytest.mark.proves("C13")
 async def test_code_that_was_changed_in_mid_reply_is_told_of(kinds: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     session = of_kind(kinds, "teller")
     begun = await session.submit("send Ana")

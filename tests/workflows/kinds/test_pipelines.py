@@ -24,6 +24,7 @@ def says(text: str, hears: str = "") -> Line:
     return {"text": text, "expect": {"last_contains": hears}} if hears else {"text": text}
 
 
+@pytest.mark.proves("C5")
 async def test_a_chain_outlives_its_workers_and_a_roll_over_and_asks_each_once(unserved: Stage) -> None:
     stage = unserved
     agents = {
@@ -54,6 +55,7 @@ async def test_a_chain_outlives_its_workers_and_a_roll_over_and_asks_each_once(u
         assert await failure_of_replay(stage, session) is None
 
 
+@pytest.mark.proves("C5")
 async def test_they_speak_in_turn_until_the_words_come_that_end_it(stage: Stage) -> None:
     agents = {
         "poet": agent(stage, says("Rose", hears="Name the boat")),

@@ -37,6 +37,7 @@ BAD: dict[str, tuple[str, list[Any], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.proves("S9")
 async def test_a_bad_start_fails_with_a_sentence(unserved: Stage) -> None:
     """One worker for all, in a process of its own: the SDK leaves a coroutine behind for each."""
     handles = {

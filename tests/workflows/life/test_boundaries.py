@@ -93,6 +93,7 @@ async def expected(temporal_server: DevServer, tmp_path_factory: pytest.TempPath
         return found
 
 
+@pytest.mark.proves("S13")
 @pytest.mark.parametrize("events", [5, 8, 11])
 async def test_a_session_that_rolls_over_at_every_boundary_comes_to_the_same(
     expected: dict[str, Any], tmp_path: Path, events: int

@@ -38,6 +38,7 @@ async def stage(disk: Path, unserved: Stage) -> AsyncIterator[Stage]:
         yield unserved
 
 
+@pytest.mark.proves("X10")
 async def test_a_copy_has_the_files_from_before_the_calls_that_run_once(stage: Stage) -> None:
     lines = [
         calls("Bash", command="cat a.txt poem.txt; echo one > a.txt"),

@@ -29,6 +29,7 @@ async def last_hint(session: Session) -> str:
 BEFORE = (begun("b1", f"echo up; {STUBBORN.format(FIRST)}"), {"text": "I wait."})
 
 
+@pytest.mark.proves("X10")
 async def test_a_copy_has_no_command_of_the_first_session_and_its_stop_ends_none(stage: Stage) -> None:
     session = session_of(stage, *BEFORE)
     own_words = stage.script(

@@ -15,6 +15,7 @@ LETTER = calls("send", to="ana", text="Come at noon")
 DONE = {"text": "It is on its way."}
 
 
+@pytest.mark.proves("E6")
 async def test_a_question_outlives_an_edit_of_the_rest(stage: Stage) -> None:
     session = stage.session(LETTER, DONE)
     waiting = await session.reply("Write to Ana")
@@ -100,6 +101,7 @@ async def test_an_export_of_the_session_itself_leaves_its_question_open(stage: S
     assert (await session.state()).summary == "They write letters."
 
 
+@pytest.mark.proves("E6")
 async def test_another_state_ends_the_reply_that_asked(stage: Stage) -> None:
     other = stage.session({"text": "Forty."})
     await other.reply("How many bricks?")

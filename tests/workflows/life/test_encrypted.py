@@ -76,6 +76,7 @@ async def first_input(stage: Stage, session: Session) -> Payload:
     return history.events[0].workflow_execution_started_event_attributes.input.payloads[0]
 
 
+@pytest.mark.proves("X12")
 async def test_a_session_works_on_and_nothing_of_it_lies_in_clear_text(locked: Stage) -> None:
     ask = {"text": f"I write {WORD}.", "tool_calls": [{"name": "send", "input": {"to": WORD}}]}
     session = locked.session(ask, {"text": f"Written to {WORD}."}, calls("fetch", page=1, chars=40_000), {"text": WORD})
@@ -103,6 +104,7 @@ async def test_a_session_works_on_and_nothing_of_it_lies_in_clear_text(locked: S
     assert [name for name, content in files.items() if WORD.encode() in content] == []
 
 
+@pytest.mark.proves("X12")
 async def test_who_is_refused_reads_the_quote_and_the_history_does_not_hold_it(locked: Stage) -> None:
     """Its worker is a process: the SDK leaves a coroutine behind for a start that can't be read."""
     async with worker(of_a_process(locked)):
@@ -191,6 +193,7 @@ async def test_nothing_lies_in_redis_in_clear_text(unserved: Stage, redis_url: s
     assert done.blobs > 0
 
 
+@pytest.mark.proves("X12")
 @pytest.mark.usefixtures("impatient")
 async def test_nobody_reads_a_session_whose_key_is_deleted_and_others_go_on(locked: Stage) -> None:
     session, other = locked.session({"text": WORD}, user="ana"), locked.session({"text": "Blue."}, {"text": "Red."})
@@ -219,6 +222,7 @@ async def test_nobody_reads_a_session_whose_key_is_deleted_and_others_go_on(lock
     assert after.get_text_content() == "Red."
 
 
+@pytest.mark.proves("X12")
 async def test_what_the_server_still_lists_says_that_it_was_deleted(locked: Stage) -> None:
     session = locked.session(*ASKS)
     keys = keyring_in(locked.client)
@@ -234,6 +238,7 @@ async def test_what_the_server_still_lists_says_that_it_was_deleted(locked: Stag
     assert cards[session.workflow_id].status == "deleted"
 
 
+@pytest.mark.proves("X12")
 async def test_a_worker_without_the_right_master_key_does_not_start(locked: Stage) -> None:
     async with locked.another_worker():
         pass
@@ -248,6 +253,7 @@ async def test_a_worker_without_the_right_master_key_does_not_start(locked: Stag
             await let_go(client)
 
 
+@pytest.mark.proves("X12")
 @pytest.mark.usefixtures("impatient")
 async def test_a_key_store_that_is_away_is_waited_for(locked: Stage) -> None:
     session = locked.session(*ASKS)

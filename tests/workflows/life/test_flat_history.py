@@ -21,6 +21,7 @@ BYTES_A_STEP = 900
 machine and of its folders don't count: pytest-xdist alone makes a folder's name 10 bytes longer, 600 times."""
 
 
+@pytest.mark.proves("X1")
 async def test_a_hundred_steps_cost_their_messages_and_little_more(stage: Stage) -> None:
     lines = [calls("fetch", page=number, chars=CHARS) for number in range(STEPS)]
     last = {"text": "Read.", "expect": {"messages": 2 * STEPS + 1, "last_contains": page_text(STEPS - 1, CHARS)}}

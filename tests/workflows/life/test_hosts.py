@@ -87,6 +87,7 @@ async def parked(stage: Stage, session: Session) -> str:
     return status.host_away
 
 
+@pytest.mark.proves("E12")
 async def test_a_session_parks_while_its_host_is_away_and_goes_on_when_it_is_back(elsewhere: Stage, den: Den) -> None:
     lines = [calls("fetch", page=1), calls("send", to="Ana"), {"text": "Both."}, {"text": "Back."}]
     session = elsewhere.session(*lines, workspace=at_den(elsewhere), permission=FREE)
@@ -114,6 +115,7 @@ async def test_a_session_parks_while_its_host_is_away_and_goes_on_when_it_is_bac
     assert session.id not in [card.session_id for card, _ in inbox.parked]
 
 
+@pytest.mark.proves("E12")
 @pytest.mark.parametrize("away_seconds", [0, pytest.param(60, marks=pytest.mark.chaos)])
 @pytest.mark.parametrize("tool", ["dawdle", "look_long"])
 async def test_what_was_under_way_when_its_host_died_is_told_or_done_again(

@@ -246,6 +246,7 @@ async def test_results_stay_in_the_history_while_no_blob_can_be_stored(roomy: Ro
         assert await largest_event(roomy.handle(session)) > 500_000
 
 
+@pytest.mark.proves("S17")
 async def test_a_session_waits_while_its_blobs_can_not_be_reached(roomy: Roomy) -> None:
     blobs = Moody(roomy.blobs, away=True)
     async with worker_with(blobs, roomy):

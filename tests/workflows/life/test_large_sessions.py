@@ -21,6 +21,7 @@ def bodies() -> list[str]:
     return [f"{number:02} fog " * (2 * MEGABYTE // 7) for number in range(BODIES)]
 
 
+@pytest.mark.proves("B4")
 async def test_a_result_of_5_mb_is_cut_for_the_model_and_whole_in_its_file(stage: Stage) -> None:
     session = stage.session(calls("fetch", page=7, chars=5 * MEGABYTE), {"text": "Enough."}, tools=["fetch"])
 

@@ -89,6 +89,7 @@ def stored(stage: Stage) -> Path:
     return found
 
 
+@pytest.mark.proves("E2", "S15")
 async def test_an_idle_session_closes_and_goes_on_where_it_was(stage: Stage) -> None:
     async with listening(lambda number: says(("Amber.", "As I said: amber.")[number])) as model:
         session = stage.session(**{**SHORT_LIVED, **model.config})
@@ -126,6 +127,7 @@ async def test_a_life_that_began_with_another_limit_closes_by_that_of_the_one_th
     assert await failure_of_replay(stage, session) is None
 
 
+@pytest.mark.proves("S10")
 async def test_a_request_is_not_answered_again_in_a_later_life(stage: Stage) -> None:
     session = stage.session({"text": "One."}, {"text": "Two."}, **SHORT_LIVED)
     first = await session.submit("Hello", request_id="r-amber")
@@ -143,6 +145,7 @@ async def test_a_request_is_not_answered_again_in_a_later_life(stage: Stage) -> 
     assert (await session.status()).model_calls == 1
 
 
+@pytest.mark.proves("E2")
 async def test_a_closed_session_outlives_its_history(stage: Stage, type_temporal: TypeTemporal) -> None:
     session = stage.session({"text": "One."}, {"text": "Two."}, **SHORT_LIVED)
     await session.reply("First")
@@ -155,6 +158,7 @@ async def test_a_closed_session_outlives_its_history(stage: Stage, type_temporal
     assert (reply.get_text_content(), status.hold, status.generation, status.messages) == ("Two.", "", 2, 4)
 
 
+@pytest.mark.proves("S16")
 async def test_a_session_that_was_terminated_in_mid_reply_is_rebuilt(
     unserved: Stage, type_temporal: TypeTemporal
 ) -> None:
@@ -189,6 +193,7 @@ async def test_a_session_that_was_terminated_in_mid_reply_is_rebuilt(
     assert texts == ["How many?", "Forty.", "Do it", "I begin.", "And now?", "Done."]
 
 
+@pytest.mark.proves("S16")
 async def test_what_came_after_the_last_checkpoint_is_said_to_be_unknown(
     stage: Stage, type_temporal: TypeTemporal
 ) -> None:
@@ -286,6 +291,7 @@ async def test_rubbish_in_the_store_is_named_when_there_is_nothing_else(
     assert (reply.get_text_content(), status.hold, status.messages) == ("Two.", "", 4)
 
 
+@pytest.mark.proves("S17")
 async def test_a_store_that_is_down_at_a_checkpoint_costs_nothing(stage: Stage) -> None:
     session = stage.session({"text": "One."}, {"text": "Two."}, {"text": "Three."}, idle_close_seconds=8)
     await session.reply("First")

@@ -124,6 +124,7 @@ async def served(unserved: Stage) -> AsyncIterator[Served]:
         yield Served(**vars(unserved), pid=process.pid)
 
 
+@pytest.mark.proves("S9")
 @pytest.mark.parametrize("first", range(0, len(POISON), PORTION))
 async def test_a_session_answers_at_once_after_poison_of_every_kind(served: Served, first: int) -> None:
     for kind in list(POISON)[first : first + PORTION]:

@@ -68,6 +68,7 @@ async def all_results(session: Session) -> list[ToolResultState]:
     return [state async for message in session.transcript() for state, _ in results(message)]
 
 
+@pytest.mark.proves("S16")
 async def test_a_call_that_had_ended_behind_the_point_is_known_and_not_begun_again(
     stage: Stage, type_temporal: TypeTemporal, tmp_path: Path
 ) -> None:
@@ -89,6 +90,7 @@ async def test_a_call_that_had_ended_behind_the_point_is_known_and_not_begun_aga
     assert await failure_of_replay(stage, session) is None
 
 
+@pytest.mark.proves("S16")
 async def test_a_running_call_is_told_as_unknown_whatever_its_worker_says_of_it_later(
     stage: Stage, type_temporal: TypeTemporal, tmp_path: Path
 ) -> None:
@@ -109,6 +111,7 @@ async def test_a_running_call_is_told_as_unknown_whatever_its_worker_says_of_it_
     assert after.get_text_content() == "Still here."
 
 
+@pytest.mark.proves("S16")
 async def test_a_call_that_the_server_gives_out_again_is_not_begun_again(
     stage: Stage, type_temporal: TypeTemporal, tmp_path: Path
 ) -> None:

@@ -33,6 +33,7 @@ async def whole_transcript(session: Session) -> list[Msg]:
     return [message async for message in session.transcript()]
 
 
+@pytest.mark.proves("X1")
 @pytest.mark.parametrize("steps", [400, pytest.param(1_000, marks=pytest.mark.chaos)])
 async def test_many_steps_reach_the_model_whole_and_in_order(stage: Stage, steps: int) -> None:
     """The script walks, and then a model that keeps what it heard is asked."""

@@ -21,10 +21,12 @@ pytestmark = [pytest.mark.server, pytest.mark.skipif(bool(bwrap_problem()), reas
 FREE: dict[str, Any] = {"mode": "bypass"}
 
 
+@pytest.mark.proves("E12")
 async def test_whatever_a_session_does_in_a_sandbox_stays_in_it(stage: Stage) -> None:
     await stays_in_it(stage, Seal())
 
 
+@pytest.mark.proves("E12")
 @pytest.mark.chaos
 @pytest.mark.parametrize("engine", ENGINES)
 async def test_whatever_a_session_does_in_a_container_stays_in_it(stage: Stage, engine: str, tmp_path: Path) -> None:

@@ -58,6 +58,7 @@ async def harbour(unserved: Stage) -> AsyncIterator[Harbour]:
             await unserved.app.schedules.remove(name)
 
 
+@pytest.mark.proves("F4")
 async def test_applied_twice_is_one_and_a_changed_file_changes_it_and_one_that_is_gone_is_told(
     stage: Stage, harbour: Harbour
 ) -> None:

@@ -61,6 +61,7 @@ async def test_the_program_of_the_page_adds_a_schedule(
     assert fired.state == "asked"
 
 
+@pytest.mark.proves("F4")
 async def test_each_firing_begins_a_session_and_one_that_comes_too_early_is_left_out(stage: Stage, name: str) -> None:
     agent = stage.agent(calls("send", to="Ana"), {"text": "Sent."})
     card = await stage.app.schedules.add(
@@ -127,6 +128,7 @@ async def test_a_firing_that_is_tried_again_asks_once(stage: Stage, name: str) -
     assert (await stage.app.session(asked[0].session, agent=agent).status()).model_calls == 1
 
 
+@pytest.mark.proves("F4")
 async def test_a_trigger_is_not_lost_where_the_schedule_changes_in_the_same_moment(stage: Stage, name: str) -> None:
     schedules, agent = stage.app.schedules, stage.agent({"text": "Hm."})
     for number in range(6):

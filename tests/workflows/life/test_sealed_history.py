@@ -38,6 +38,7 @@ async def rolled_over(stage: Stage) -> tuple[Session, list[Msg], list[AgentEvent
     return session, said, told
 
 
+@pytest.mark.proves("S13")
 async def test_messages_and_events_of_earlier_runs_come_from_segments(stage: Stage) -> None:
     session, said, told = await rolled_over(stage)
     handle = stage.handle(session)
@@ -77,6 +78,7 @@ async def test_one_who_follows_misses_nothing_and_hears_nothing_twice(stage: Sta
     assert [event.seq for event in heard] == list(range(1, len(heard) + 1))
 
 
+@pytest.mark.proves("X11")
 async def test_a_copy_is_made_of_a_step_of_an_earlier_run(stage: Stage) -> None:
     session, said, _ = await rolled_over(stage)
 

@@ -39,6 +39,7 @@ async def answers(session: Session) -> bool:
     return True
 
 
+@pytest.mark.proves("S17")
 async def test_a_session_whose_blobs_are_away_names_the_store_and_goes_on_by_itself(unserved: Stage) -> None:
     """Of one it is noticed at a query, of another at a task; side by side, for the server waits 20 s for an update."""
     roomy = await Roomy.over(unserved)

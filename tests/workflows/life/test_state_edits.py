@@ -106,6 +106,7 @@ async def test_an_import_that_is_wrong_names_the_place_and_starts_nothing(stage:
     assert [card for card in await stage.app.sessions() if card.workflow_id == second.workflow_id] == []
 
 
+@pytest.mark.proves("E6")
 async def test_the_model_reads_what_was_edited_and_the_record_says_who_did_it(stage: Stage) -> None:
     session = stage.session({"text": "Forty."}, {"text": "I see.", "expect": {"messages": 4, "last_contains": "Sure"}})
     await session.reply("How many bricks?")
@@ -165,6 +166,7 @@ async def test_a_state_that_was_read_before_something_happened_is_refused(stage:
     assert await talked(session) == ["How many bricks?", "Forty.", "It rains."]
 
 
+@pytest.mark.proves("E6")
 async def test_a_session_at_work_keeps_its_state(stage: Stage) -> None:
     session = stage.session({"text": "Forty. " * 20, "chunk_chars": 1, "delay_ms": 500})
     reply_id = await session.submit("How many bricks?")
@@ -181,6 +183,7 @@ async def replies(session: Session) -> bool:
     return bool((await session.status()).reply_id)
 
 
+@pytest.mark.proves("E6", "X10")
 async def test_a_fork_goes_on_from_a_step_and_repeats_nothing(stage: Stage) -> None:
     walks = (calls("fetch", page=1), calls("fetch", page=2), {"text": "Read."})
     first = stage.session(*walks, tools=["fetch"])
@@ -214,6 +217,7 @@ async def test_a_copy_of_a_copy_goes_on_in_the_script_where_the_first_session_wa
     assert (await back.status()).model_calls == 2, "the calls of the first session are not its own"
 
 
+@pytest.mark.proves("X10")
 async def test_a_fork_says_what_became_of_its_files(stage: Stage) -> None:
     shared = stage.session(*BRICKS)
     own = stage.session(*BRICKS, workspace=None)

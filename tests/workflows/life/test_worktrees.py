@@ -31,6 +31,7 @@ async def typed(command: str, root: Path, *branches: str) -> str:
     return done.stdout
 
 
+@pytest.mark.proves("X10")
 async def test_a_copy_that_goes_back_to_a_step_has_the_files_of_that_step(stage: Stage) -> None:
     root = repository(stage.folder)
     shows = "cat a.txt poem.txt win.txt"
@@ -60,6 +61,7 @@ async def test_a_copy_that_goes_back_to_a_step_has_the_files_of_that_step(stage:
     assert git(root, "log", "--oneline").count("\n") == 0
 
 
+@pytest.mark.proves("X10")
 async def test_a_command_in_the_background_spoils_no_files_of_an_earlier_step(stage: Stage) -> None:
     root = repository(stage.folder)
     paint = "echo painted > poem.txt; while [ ! -e go ]; do sleep 0.05; done; echo gone > poem.txt"
@@ -103,6 +105,7 @@ async def test_without_snapshots_nothing_of_git_is_touched(stage: Stage) -> None
     assert (git(root, "for-each-ref"), (stage.settings.data_dir / "git").exists()) == (before, False)
 
 
+@pytest.mark.proves("E12")
 async def test_of_two_sub_agents_in_trees_of_their_own_one_is_merged_and_one_thrown_away(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,6 +47,7 @@ async def fates(session: Session) -> list[str]:
     return [command.fate for command in (await session.status()).commands]
 
 
+@pytest.mark.proves("F4")
 async def test_its_end_wakes_the_idle_session_once_with_what_it_printed(stage: Stage) -> None:
     go = stage.workspace / "go"
     wait = "echo ready; while [ ! -e go ]; do sleep 0.05; done; echo gone; exit 3"
@@ -124,6 +125,7 @@ async def test_an_interrupt_ends_them_and_begins_no_reply(stage: Stage) -> None:
     assert len([entry for entry in await recorded(stage, session) if entry.kind == "started"]) == 1
 
 
+@pytest.mark.proves("F4")
 async def test_a_worker_that_is_killed_takes_it_along_and_that_is_said(unserved: Stage) -> None:
     mark = a_while()
     stage = unserved
@@ -153,6 +155,7 @@ async def test_a_worker_that_is_killed_takes_it_along_and_that_is_said(unserved:
         assert "Outcome unknown" in hint
 
 
+@pytest.mark.proves("F4")
 async def test_it_outlives_the_run_that_began_it_and_its_end_is_heard_once(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

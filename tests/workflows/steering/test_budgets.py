@@ -54,6 +54,7 @@ async def asks_its_model(stage: Stage, session: Session) -> None:
     await until(begun)
 
 
+@pytest.mark.proves("F4", "X8")
 async def test_an_exhausted_budget_waits_in_the_inbox_through_a_roll_over_and_a_signal_lets_it_go_on(
     stage: Stage,
 ) -> None:
@@ -154,6 +155,7 @@ async def test_a_reply_that_is_interrupted_in_its_call_leaves_a_doubt_and_nothin
     assert told.reserved["calls"] == 0
 
 
+@pytest.mark.proves("X8")
 async def test_a_worker_that_is_killed_in_a_model_call_leaves_one_doubt_beside_the_answer(unserved: Stage) -> None:
     stage = unserved
     slow = {"text": "A long story. ", "chunk_chars": 1, "delay_ms": 150}
@@ -176,6 +178,7 @@ async def test_a_worker_that_is_killed_in_a_model_call_leaves_one_doubt_beside_t
         assert then.spent["tokens"] - then.doubtful["tokens"] == 2_000
 
 
+@pytest.mark.proves("X8")
 async def test_what_was_spent_in_one_life_is_spent_in_the_next(stage: Stage) -> None:
     session = frugal(stage, {"text": "One."}, {"text": "Two."}, budget={"max_calls": 2}, idle_close_seconds=1)
     await session.reply("Count")

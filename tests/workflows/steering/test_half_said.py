@@ -124,6 +124,7 @@ async def next_request(session: Session, wire: Wire, model: str) -> str:
     return json.dumps(wire.bodies[-1])
 
 
+@pytest.mark.proves("C3")
 @pytest.mark.parametrize("model", list(BEGINNINGS))
 async def test_text_that_was_read_is_recorded_and_the_model_hears_that_it_was_cut_off(
     stage: Stage, wire: Wire, model: str
@@ -145,6 +146,7 @@ async def test_text_that_was_read_is_recorded_and_the_model_hears_that_it_was_cu
     assert_taken_by_all([message async for message in session.transcript()])
 
 
+@pytest.mark.proves("C3")
 @pytest.mark.parametrize("model", list(BEGINNINGS))
 async def test_what_it_took_is_counted_as_estimated_and_once(stage: Stage, wire: Wire, model: str) -> None:
     """The provider bills what it has read and written, and has reported none of it."""

@@ -13,6 +13,7 @@ from tests.workflows.listener import asks_for, listening, says
 pytestmark = pytest.mark.server
 
 
+@pytest.mark.proves("E10")
 async def test_a_list_of_tasks_costs_no_activity_and_is_seen_everywhere(stage: Stage) -> None:
     listed = [{"content": "Read", "status": "completed"}, {"content": "Fix", "status": "in_progress"}]
     session = stage.session(
@@ -41,6 +42,7 @@ async def test_a_list_of_tasks_costs_no_activity_and_is_seen_everywhere(stage: S
     assert names.count("tasks_changed") == 1
 
 
+@pytest.mark.proves("E9")
 async def test_a_plan_goes_through_the_inbox_and_only_then_is_something_changed(stage: Stage) -> None:
     plan = "# Plan\n\n1. Write the letter.\n"
     session = stage.session(
@@ -91,6 +93,7 @@ async def until_waiting(session: Session) -> PendingCall:
     return call
 
 
+@pytest.mark.proves("A7", "E11")
 async def test_the_model_is_sent_the_tools_of_active_groups_alone(stage: Stage) -> None:
     async with listening(lambda call: _TURNS[call]) as model:
         session = stage.session(

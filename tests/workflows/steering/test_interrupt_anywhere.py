@@ -178,6 +178,7 @@ async def test_an_interrupt_behind_some_events_stops_the_job_once(stage: Stage) 
     await interrupt_all(stage, step=11)
 
 
+@pytest.mark.proves("C3", "E7")
 @pytest.mark.chaos
 @pytest.mark.timeout(600)
 async def test_an_interrupt_behind_any_event_stops_the_job_once(stage: Stage) -> None:

@@ -26,6 +26,7 @@ async def until_ended(events: AsyncIterator[AgentEvent], but: str) -> AsyncItera
             return
 
 
+@pytest.mark.proves("C3")
 async def test_a_hook_says_the_last_words_and_the_next_model_call_reads_them(unserved: Stage) -> None:
     unserved.settings.tools = f"{TOOLS},{HERE}"
     unserved.settings.middlewares = f"{HERE}:Parting, ?{HERE}:DeafParting"

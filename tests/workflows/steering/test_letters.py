@@ -80,6 +80,7 @@ WRONG = [
 ]  # fmt: skip
 
 
+@pytest.mark.proves("A8")
 @pytest.mark.parametrize("letter", WRONG, ids=lambda letter: letter.label)
 async def test_a_wrong_letter_is_refused_and_the_reply_goes_on(stage: Stage, letter: Wrong) -> None:
     session = stage.session(*ASKS)
@@ -198,6 +199,7 @@ names = st.sampled_from(["confirm", "external_result", "observe", "configure", "
 )
 
 
+@pytest.mark.proves("S9")
 async def test_a_session_survives_rubbish_of_every_kind(stage: Stage) -> None:
     session = stage.session(*ASKS)
     waiting = await session.reply("Write to Ana")

@@ -10,6 +10,7 @@ pytestmark = pytest.mark.server
 APPROVAL = '{"decisions": [{"call_id": "call_0_0", "decision": "allow"}], "approver": "bo"}'
 
 
+@pytest.mark.proves("F2")
 async def test_an_approval_is_typed_as_a_signal(stage: Stage, type_temporal: TypeTemporal) -> None:
     session = stage.session(*ASKS)
     waiting = await session.reply("Write to Ana")
@@ -51,6 +52,7 @@ TYPED = {
 }
 
 
+@pytest.mark.proves("F2")
 @pytest.mark.parametrize("words", TYPED)
 async def test_a_mistyped_signal_is_refused_and_can_be_typed_again(
     stage: Stage, type_temporal: TypeTemporal, words: str

@@ -42,6 +42,7 @@ async def told(session: Session) -> list[str]:
     return names
 
 
+@pytest.mark.proves("D1")
 async def test_a_pause_holds_through_other_workers_and_roll_overs_and_steps_lead_through_it(  # noqa: PLR0915  one story
     unserved: Stage,
 ) -> None:

@@ -29,6 +29,7 @@ _TURNS = [
 ]
 
 
+@pytest.mark.proves("C9")
 async def test_a_plan_is_hinted_advanced_and_shown_and_costs_no_activity(stage: Stage) -> None:
     async with listening(lambda call: _TURNS[call]) as model:
         session = stage.session(tools=["fetch"], tool_groups={"plan_related": PlanNotebook()}, **model.config)

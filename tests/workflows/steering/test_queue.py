@@ -23,6 +23,7 @@ def texts(count: int) -> list[dict[str, str]]:
     return [{"text": f"answer {number}"} for number in range(count)]
 
 
+@pytest.mark.proves("S10")
 async def test_a_request_sent_twice_is_one_turn(stage: Stage) -> None:
     session = stage.session(*texts(3))
 
@@ -36,6 +37,7 @@ async def test_a_request_sent_twice_is_one_turn(stage: Stage) -> None:
     assert ((await session.status()).model_calls, (await session.status()).messages) == (1, 2)
 
 
+@pytest.mark.proves("S10")
 async def test_an_id_that_was_used_for_another_message_is_refused(stage: Stage) -> None:
     session = stage.session(*texts(3))
     await session.reply("Hello", request_id="r-amber")
@@ -46,6 +48,7 @@ async def test_an_id_that_was_used_for_another_message_is_refused(stage: Stage) 
     assert (await session.status()).model_calls == 1
 
 
+@pytest.mark.proves("E1")
 async def test_two_clients_are_answered_in_the_order_in_which_they_came(stage: Stage) -> None:
     """At random moments, some of them sent twice."""
     chance = random.Random(5)  # noqa: S311  no secret
@@ -77,6 +80,7 @@ async def test_two_clients_are_answered_in_the_order_in_which_they_came(stage: S
     assert answers == [heard[f"{name}{n}"] for name in "ab" for n in range(EACH)]
 
 
+@pytest.mark.proves("A3")
 async def test_what_is_observed_while_a_call_waits_comes_after_its_result(stage: Stage) -> None:
     heard = {"expect": {"last_contains": "The kettle boils"}, "text": "I heard."}
     session = stage.session(calls("send", to="Ana"), heard)
@@ -91,6 +95,7 @@ async def test_what_is_observed_while_a_call_waits_comes_after_its_result(stage:
     assert kinds == ["text", "tool_call", "tool_result", "text", "text"]
 
 
+@pytest.mark.proves("A3")
 async def test_what_is_observed_in_idleness_is_read_with_the_next_request(stage: Stage) -> None:
     session = stage.session({"text": "I know.", "expect": {"messages": 2}})
 
@@ -100,6 +105,7 @@ async def test_what_is_observed_in_idleness_is_read_with_the_next_request(stage:
     assert (done.error, done.get_text_content()) == (None, "I know.")
 
 
+@pytest.mark.proves("E7")
 async def test_an_interrupt_with_a_message_goes_before_the_queue(stage: Stage) -> None:
     session = stage.session(*ASKS[:1], {"text": "Stopped."}, {"text": "Later."})
     waiting = await session.reply("Write to Ana")
@@ -160,6 +166,7 @@ async def test_a_dozen_requests_at_once_are_all_taken(stage: Stage) -> None:
     assert len({reply.get_text_content() for reply in replies}) == 12
 
 
+@pytest.mark.proves("A3")
 @pytest.mark.parametrize("way", ["observe", "reply"])
 async def test_of_another_agents_message_the_text_and_data_are_taken(stage: Stage, way: str) -> None:
     other = stage.session({**ASKS[0], "thinking": "Ana, then."}, ASKS[1], permission={"mode": "bypass"})

@@ -36,6 +36,7 @@ async def test_a_short_sleep_ends_by_itself_and_takes_no_activity(stage: Stage) 
     assert "sleep" not in await stage.scheduled(session)
 
 
+@pytest.mark.proves("F4")
 async def test_a_sleep_is_seen_and_a_notification_that_is_sent_twice_wakes_it_once(stage: Stage) -> None:
     session = stage.session(
         calls("wait_for", event="deployed", timeout="30d"),
@@ -77,6 +78,7 @@ async def test_a_sleep_is_seen_and_a_notification_that_is_sent_twice_wakes_it_on
     assert done.get_text_content() == "Deployed twice."
 
 
+@pytest.mark.proves("F4")
 async def test_what_came_before_anybody_waited_is_there_when_somebody_does(stage: Stage) -> None:
     session = stage.session(
         {"text": "Hello."}, calls("wait_for", event="deployed", timeout="30d"), {"text": "Seen."}, tools=TOOLS

@@ -13,6 +13,7 @@ from tests.workflows.letters import calls
 pytestmark = pytest.mark.server
 
 
+@pytest.mark.proves("X7")
 async def test_words_join_the_reply_that_waits_or_take_its_place_and_requests_are_dropped(stage: Stage) -> None:
     heard = {"expect": {"last_contains": "Kindly"}, "text": "Written, kindly."}
     session = stage.session(
@@ -46,6 +47,7 @@ async def test_words_join_the_reply_that_waits_or_take_its_place_and_requests_ar
     assert problem([message async for message in session.context()]) == ""
 
 
+@pytest.mark.proves("X7")
 @pytest.mark.chaos
 @pytest.mark.parametrize("seed", range(20))
 async def test_in_any_order_each_message_is_heard_once(stage: Stage, seed: int) -> None:

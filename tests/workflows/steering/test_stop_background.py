@@ -34,6 +34,7 @@ async def replies(stage: Stage, session: Session) -> int:
     return len([entry for entry in await recorded(stage, session) if entry.kind == "started"])
 
 
+@pytest.mark.proves("C3")
 async def test_a_command_that_ignores_its_end_is_dead_with_all_that_it_started(stage: Stage) -> None:
     mark = a_while()
     session = session_of(
@@ -59,6 +60,7 @@ async def test_a_command_that_ignores_its_end_is_dead_with_all_that_it_started(s
     assert await failure_of_replay(stage, session) is None
 
 
+@pytest.mark.proves("C3")
 async def test_a_sub_agent_stops_where_it_waits_and_its_lead_reads_how_far_it_came(stage: Stage) -> None:
     session = lead(stage, {"scout": agent(stage, *ASKS)}, GIVEN, {"text": "I wait."}, {"text": "So be it."})
     await session.reply("Go")

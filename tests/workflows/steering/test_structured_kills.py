@@ -16,6 +16,7 @@ from tests.workflows.steering.test_structured_output import TideTable, answers, 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(180)]
 
 
+@pytest.mark.proves("C7")
 @pytest.mark.parametrize(
     ("moment", "activity", "number"),
     [

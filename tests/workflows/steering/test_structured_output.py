@@ -35,6 +35,7 @@ async def results(session: Session) -> list[tuple[str, str, str]]:
     return [(block.name, block.state.value, block.get_text()) for block in found]
 
 
+@pytest.mark.proves("C7")
 async def test_a_value_that_fits_is_the_metadata_and_one_that_does_not_goes_back(stage: Stage) -> None:
     session = stage.session(
         {**calls("fetch", page=1), "expect": {"tools": ["fetch", "generate_response"]}},
@@ -64,6 +65,7 @@ async def test_a_value_that_fits_is_the_metadata_and_one_that_does_not_goes_back
     assert (plain.get_text_content(), plain.metadata) == ("No form, no function.", {})
 
 
+@pytest.mark.proves("C7")
 async def test_it_waits_for_a_person_on_another_worker_and_is_there_in_a_later_life(unserved: Stage) -> None:
     stage = unserved
     turn = {"tool_calls": [*answers(height=2, kind="neap")["tool_calls"], *calls("send", to="Ana")["tool_calls"]]}

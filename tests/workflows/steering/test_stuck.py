@@ -10,6 +10,7 @@ pytestmark = pytest.mark.server
 LOOKS = {"tool_calls": [{"name": "fetch", "input": {"page": 7}}]}
 
 
+@pytest.mark.proves("D8")
 async def test_an_agent_that_repeats_itself_is_stopped_and_goes_on_with_the_next_request(stage: Stage) -> None:
     warned = {**LOOKS, "expect": {"last_contains": "You keep making the same calls"}}
     session = stage.session(LOOKS, LOOKS, LOOKS, warned, {"text": "A wall."}, stuck={})

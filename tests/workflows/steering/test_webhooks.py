@@ -55,6 +55,7 @@ async def delivered(
     return answer.status_code
 
 
+@pytest.mark.proves("F4")
 async def test_one_delivery_wakes_the_session_once_however_often_it_is_sent(
     stage: Stage, client: httpx.AsyncClient
 ) -> None:
@@ -78,6 +79,7 @@ async def test_one_delivery_wakes_the_session_once_however_often_it_is_sent(
     assert 'by "webhook ci"' in words
 
 
+@pytest.mark.proves("F4")
 async def test_nobody_else_is_let_in_and_nothing_else_is_woken(stage: Stage, client: httpx.AsyncClient) -> None:
     session = waiting(stage)
     listed(stage, f"ci {SECRET} ana {session.spec.name} {session.id} deployed", f"all {OTHER_SECRET} bob lamp *")

@@ -24,6 +24,7 @@ def serve(stage: Stage) -> Stage:
     return stage
 
 
+@pytest.mark.proves("A6", "A7")
 async def test_an_agent_of_objects_works_and_a_worker_that_comes_later_has_them_too(unserved: Stage) -> None:
     stage = serve(unserved)
     shown = {"system_contains": "- mooring: How a ship is moored."}
@@ -61,6 +62,7 @@ async def test_an_agent_of_objects_works_and_a_worker_that_comes_later_has_them_
     assert "the words of the error are for the log" not in told
 
 
+@pytest.mark.proves("A6")
 async def test_a_new_session_begins_in_the_state_of_its_agent_and_one_that_there_is_keeps_its_own(stage: Stage) -> None:
     state = AgentState(context=[UserMsg("ana", "The Grauwal lies in berth 14.")], summary="We were in Kiel.")
     named = {"name": "remembering", "workspace": Workspace(root=str(stage.workspace))}

@@ -108,6 +108,7 @@ async def with_an_interrupt(session: Session) -> None:
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.proves("C2")
 @pytest.mark.parametrize("way", [in_a_reply, in_a_stream, submitted, with_an_interrupt])
 async def test_whichever_way_words_come_in_the_hooks_see_them_once(
     stage: Stage, way: Callable[[Session], Awaitable[None]]

@@ -34,6 +34,7 @@ def turn(*calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:
     return {"tool_calls": [{"name": name, "input": given} for name, given in calls]}
 
 
+@pytest.mark.proves("X2")
 @pytest.mark.parametrize("form", FORMS)
 async def test_a_once_tool_is_run_one_time_however_it_ends(ending: Stage, form: str) -> None:
     book = ending.folder / "book"
@@ -80,6 +81,7 @@ class Breaking(Moody):
         await super().put(key, data)
 
 
+@pytest.mark.proves("X2")
 async def test_a_failure_that_nobody_has_thought_of_does_not_begin_a_once_call_again(unserved: Stage) -> None:
     tools = unserved.settings.model_copy(update={"tools": "tests.workflows.ending_tools"})
     roomy = await Roomy.over(replace(unserved, settings=tools))
@@ -102,6 +104,7 @@ async def test_a_failure_that_nobody_has_thought_of_does_not_begin_a_once_call_a
     assert done.get_text_content() == "I see."
 
 
+@pytest.mark.proves("A7")
 async def test_what_generators_yield_is_their_result(ending: Stage) -> None:
     session = ending.session(
         turn(("count_up", {"to": 3})),

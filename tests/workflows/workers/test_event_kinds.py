@@ -22,6 +22,7 @@ PICTURE = DataBlock(source=Base64Source(data=PIXEL, media_type="image/png"), nam
 SOUND = DataBlock(source=URLSource(url="https://pier.example/bell.wav", media_type="audio/wav"))
 
 
+@pytest.mark.proves("A2", "C1")
 @pytest.mark.parametrize("live", [True, False])
 async def test_hints_and_data_are_told_and_fold_into_what_is_recorded(stage: Stage, live: bool) -> None:
     session = stage.session(calls("courier", parcel="box"), {"text": "It came."}, inject_runtime_state=True)

@@ -13,6 +13,7 @@ from tests.workflows.conftest import Stage
 pytestmark = pytest.mark.server
 
 
+@pytest.mark.proves("C6")
 @pytest.mark.parametrize("start", [None, 1])
 async def test_a_session_that_has_not_begun_is_waited_for_and_told_from_its_first_event(
     stage: Stage, start: int | None
@@ -41,6 +42,7 @@ async def test_a_session_that_has_not_begun_is_waited_for_and_told_from_its_firs
     assert (told[0].type, told[-1].type) == ("REPLY_START", "REPLY_END")
 
 
+@pytest.mark.proves("C6")
 @pytest.mark.parametrize("served", [True, False], ids=["its worker answers", "nobody answers"])
 async def test_a_session_that_ends_without_a_last_event_leaves_the_feed(unserved: Stage, *, served: bool) -> None:
     """Whoever terminates it tells nobody: only the server knows."""

@@ -40,6 +40,7 @@ def with_tools(stage: Stage, tools: str) -> Stage:
     return replace(stage, settings=stage.settings.model_copy(update={"tools": tools}))
 
 
+@pytest.mark.proves("E12")
 async def test_a_reply_that_waits_for_a_tool_says_which_one(unserved: Stage) -> None:
     unable = with_tools(unserved, "")
     session = unserved.session({"text": "Here I am."}, tools=("fetch",))

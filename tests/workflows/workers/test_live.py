@@ -120,6 +120,7 @@ async def test_ten_readers_see_all_that_is_made_and_one_that_comes_after_the_end
     assert [live_text(events) for events in (*seen, late)] == ["Forty-two is the answer."] * 10 + [""]
 
 
+@pytest.mark.proves("A2")
 async def test_a_reader_that_comes_back_goes_on_without_loss_or_repeat(stage: Stage) -> None:
     session = stage.session(calls("fetch", chars=3), SLOW)
     reply_id = await session.submit("Read")

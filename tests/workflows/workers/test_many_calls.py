@@ -30,6 +30,7 @@ async def hints(session: Session) -> list[str]:
     return [str(block.hint) for message in messages for block in message.content if isinstance(block, HintBlock)]
 
 
+@pytest.mark.proves("S8")
 @pytest.mark.parametrize("calls", [200, 300, 2_000, 10_000])
 async def test_a_turn_of_many_calls_ends_and_the_next_request_is_answered(stage: Stage, calls: int) -> None:
     session = stage.session(turn(calls), {"text": "I have seen them."}, {"text": "Still here."}, permission=FREE)
@@ -52,6 +53,7 @@ async def test_a_turn_of_many_calls_ends_and_the_next_request_is_answered(stage:
     print(f"{calls} calls took {took:.1f} s")
 
 
+@pytest.mark.proves("C8")
 async def test_never_more_run_at_once_than_the_bound_and_they_start_in_their_order(stage: Stage) -> None:
     session = stage.session(turn(100), {"text": "I have seen them."}, permission=FREE)
 
@@ -96,6 +98,7 @@ async def test_an_interrupt_amid_many_calls_gives_each_of_them_its_one_result(st
     assert after.get_text_content() == "Still here."
 
 
+@pytest.mark.proves("A9", "X16")
 async def test_many_calls_that_wait_for_a_person_are_shown_and_answered_together(unserved: Stage) -> None:
     tools = unserved.settings.model_copy(update={"tools": "tests.workflows.ending_tools"})
     stage, book = replace(unserved, settings=tools), unserved.folder / "book"

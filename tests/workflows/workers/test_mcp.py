@@ -121,6 +121,7 @@ async def test_a_server_that_keeps_state_keeps_it_for_its_session_until_it_is_lo
     assert said.endswith(": sun")
 
 
+@pytest.mark.proves("X19")
 async def test_calls_of_a_session_go_to_the_worker_that_keeps_its_server(unserved: Stage) -> None:
     unserved.settings = unserved.settings.model_copy(update={"mcp": {"harbour": KEEPING}})
     words = [f"hour {number}" for number in range(10)]
@@ -135,6 +136,7 @@ async def test_calls_of_a_session_go_to_the_worker_that_keeps_its_server(unserve
     assert [text for _, text in came] == [f"{pid}: {', '.join(words[: number + 1])}" for number in range(10)]
 
 
+@pytest.mark.proves("X19")
 @pytest.mark.timeout(120)
 async def test_a_server_that_keeps_state_dies_with_its_worker_and_begins_anew(unserved: Stage) -> None:
     unserved.settings = unserved.settings.model_copy(update={"mcp": {"harbour": KEEPING}})
@@ -199,6 +201,7 @@ async def test_a_worker_that_is_gone_is_looked_for_once_whatever_comes_of_the_ca
     assert [queue == own for queue in ends] == [True, False, True, True], "its own queue, once"
 
 
+@pytest.mark.proves("X19")
 @pytest.mark.timeout(120)
 async def test_a_servers_question_waits_for_an_answer_until_another_worker_is_there(unserved: Stage) -> None:
     port = free_port()
@@ -234,6 +237,7 @@ async def test_a_servers_question_waits_for_an_answer_until_another_worker_is_th
     assert scheduled.count("mcp__harbour__hire") == 3
 
 
+@pytest.mark.proves("X19")
 async def test_all_of_five_hundred_tools_of_a_server_can_be_called(unserved: Stage) -> None:
     unserved.settings = unserved.settings.model_copy(update={"mcp": {"harbour": {"mcp_config": small(MANY="500")}}})
     session = unserved.session(
@@ -248,6 +252,7 @@ async def test_all_of_five_hundred_tools_of_a_server_can_be_called(unserved: Sta
     assert [said for _, said in results(done)] == ["tide_0 is high", "tide_499 is high"]
 
 
+@pytest.mark.proves("X19")
 async def test_what_a_server_offers_after_a_call_is_there_in_the_next_step(unserved: Stage, tmp_path: Path) -> None:
     growing = {"mcp_config": small(GROWN=str(tmp_path / "grown"))}
     unserved.settings = unserved.settings.model_copy(update={"mcp": {"harbour": growing}})
@@ -295,6 +300,7 @@ def named(tools: set[str]) -> list[str]:
     return [f"mcp__harbour__{name}" for name in TOOLS if name in tools]
 
 
+@pytest.mark.proves("X19")
 async def test_what_a_server_has_a_model_asked_is_the_sessions_to_pay(unserved: Stage, tmp_path: Path) -> None:
     script = tmp_path / "sea.jsonl"
     script.write_text('{"text": "seven", "usage": {"input_tokens": 400, "output_tokens": 60}}\n{"text": "eight"}\n')

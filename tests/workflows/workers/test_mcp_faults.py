@@ -78,6 +78,7 @@ class Relay:
             writer.close()
 
 
+@pytest.mark.proves("X19")
 @pytest.mark.parametrize(("effect", "state", "times"), [("once", UNKNOWN, 1), ("idempotent", SUCCESS, 2)])
 @pytest.mark.parametrize(("transport", "is_stateful"), [("stdio", True), ("streamable-http", False)])
 async def test_a_worker_that_is_killed_under_a_call_costs_what_its_effect_class_says(  # noqa: PLR0913, PLR0917  a table
@@ -138,6 +139,7 @@ async def test_a_call_that_was_decided_on_under_a_killed_worker_runs_once_on_the
     assert (state, rain.startswith(BEGAN_ANEW), rain.endswith(": rain")) == (SUCCESS, True, True)
 
 
+@pytest.mark.proves("X19")
 @pytest.mark.parametrize(("effect", "state", "times"), [("once", UNKNOWN, 1), ("idempotent", SUCCESS, 2)])
 @pytest.mark.parametrize("is_stateful", [True, False])
 async def test_a_server_that_is_killed_under_a_call_and_restarted_costs_what_the_effect_class_says(

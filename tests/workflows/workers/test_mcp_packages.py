@@ -61,6 +61,7 @@ async def answering(port: int, *command: str, **environment: str) -> AsyncIterat
         await process.wait()
 
 
+@pytest.mark.proves("A7", "X19")
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     ("transport", "is_stateful"), [("stdio", True), ("streamable-http", True), ("streamable-http", False)]
@@ -215,6 +216,7 @@ async def test_every_tool_of_the_file_server_is_called_and_comes_back(
     assert "quay/new.txt" in came["search_files"][1]
 
 
+@pytest.mark.proves("X19")
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("transport", ["stdio", "streamable-http"])
 async def test_every_tool_of_a_server_in_python_is_called_and_comes_back(transport: str, unserved: Stage) -> None:

@@ -93,6 +93,7 @@ async def test_a_session_takes_and_leaves_what_its_workers_offer(unserved: Stage
     assert (again.error, again.get_text_content()) == (None, "Well again.")
 
 
+@pytest.mark.proves("A6")
 async def test_what_a_middleware_makes_of_a_call_is_judged_before_it_runs(unserved: Stage) -> None:
     unserved.settings.middlewares = f"{HERE}:Prefix"
     allowed = {"tool_name": "Bash", "rule_content": "echo:*", "behavior": "allow"}

@@ -121,6 +121,7 @@ async def lacking(session: Session) -> str:
     return (await session.status()).lacking
 
 
+@pytest.mark.proves("A6")
 async def test_what_no_worker_has_is_told_while_others_are_asked(
     unserved: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,6 +199,7 @@ def test_what_can_be_right_nowhere_is_refused_by_the_client(unserved: Stage) -> 
     assert said == dict.fromkeys(MISSPELT, True)
 
 
+@pytest.mark.proves("A6")
 async def test_what_can_be_right_nowhere_starts_no_session_by_hand_either(unserved: Stage) -> None:
     """One worker for all, in a process of its own: the SDK leaves a coroutine behind for each."""
     said: dict[str, tuple[str, bool, bool]] = {}

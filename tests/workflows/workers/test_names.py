@@ -16,6 +16,7 @@ ODD_IDS = [
 ]  # fmt: skip
 
 
+@pytest.mark.proves("E5")
 async def test_no_two_ids_are_one_session(stage: Stage) -> None:
     spec = stage.agent({"text": "hello"})
     users = [None, "", "~", "=", "a/b", "會"]

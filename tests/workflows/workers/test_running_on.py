@@ -63,6 +63,7 @@ async def at_rest(session: Session) -> None:
     await until(idle)
 
 
+@pytest.mark.proves("E7")
 @pytest.mark.parametrize(
     ("tool", "state", "doubts"),
     [

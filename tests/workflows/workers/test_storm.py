@@ -24,6 +24,7 @@ BURNERS = 3
 """Processes that only burn CPU."""
 
 
+@pytest.mark.proves("E1")
 async def test_a_storm_from_three_clients_is_answered_once_each(unserved: Stage) -> None:
     session = unserved.session(*[{"text": f"answer {number}"} for number in range(CLIENTS * REQUESTS)])
 

@@ -38,6 +38,7 @@ async def whole(session: Session, events: list[AgentEvent]) -> str:
     return "".join(event.delta for event in page.events if event.reply_id == events[0].reply_id)
 
 
+@pytest.mark.proves("A2")
 @pytest.mark.parametrize("live", [True, False])
 async def test_thinking_text_calls_and_results_are_printed_once(stage: Stage, live: bool) -> None:
     session = stage.session({**SLOW, **CALLED, "text": "I look.", "delay_ms": 30}, SLOW)

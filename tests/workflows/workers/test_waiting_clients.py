@@ -109,6 +109,7 @@ async def answers(stage: Stage, session: Session) -> list[float]:
     return [event.event_time.ToNanoseconds() / 1e9 for event in done]
 
 
+@pytest.mark.proves("X18")
 async def test_who_waits_for_a_model_asks_nobody_and_hears_the_end(
     unserved: Stage, counted: Counted, streaming: bool
 ) -> None:
@@ -214,6 +215,7 @@ async def test_many_who_wait_in_one_queue_ask_once_or_twice_each(unserved: Stage
     assert asked <= 5 * count, asked  # on a busy machine some are put twice
 
 
+@pytest.mark.proves("X18")
 @pytest.mark.parametrize(("liveness", "model", "once"), [("fast", 2, 30), ("cheap", 30, 60), (7.0, 7, 30), ("", 2, 30)])
 async def test_calls_are_watched_as_closely_as_their_workers_want(
     unserved: Stage, liveness: str | float, model: float, once: float

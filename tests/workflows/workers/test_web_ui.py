@@ -18,6 +18,7 @@ from tests.workflows.letters import approve_and_finish, calls, until
 pytestmark = pytest.mark.server
 
 
+@pytest.mark.proves("F3")
 async def test_timeline_page_index_and_memo_say_what_happens(stage: Stage) -> None:
     script = (calls("fetch", page=7), calls("send", to="Ana"), {"text": "Told."})
     session = stage.session(*script, user="olga", permission={"deadline": {"expire_after": "2d"}})
@@ -50,6 +51,7 @@ async def test_timeline_page_index_and_memo_say_what_happens(stage: Stage) -> No
     assert "look whether it has been idle for too long" in said
 
 
+@pytest.mark.proves("X15")
 async def test_a_row_says_how_a_session_began_and_what_it_has_used(unserved: Stage) -> None:
     prices = unserved.folder / "prices.toml"
     prices.write_text(f'["{unserved.folder}"]\ninput = 2\noutput = 10\nas_of = 2026-11-01\nsource = "a letter"\n')
@@ -79,6 +81,7 @@ async def test_a_row_says_how_a_session_began_and_what_it_has_used(unserved: Sta
     assert kinds.count(EventType.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES) == 3
 
 
+@pytest.mark.proves("F3")
 async def test_the_page_names_the_call_that_runs_while_it_runs(stage: Stage) -> None:
     marks = stage.folder / "marks.txt"
     slow = calls("dawdle", path=str(marks))

@@ -89,6 +89,7 @@ async def test_results_come_first_in_the_user_turn_in_the_order_of_the_calls(by_
     ]
 
 
+@pytest.mark.proves("X17")
 @pytest.mark.parametrize("broken", ["{oops", "[1,2]", "NaN", '{"x": NaN}', "[" * 5000, "7" * 5000])
 async def test_old_broken_arguments_never_break_a_later_call(by_wire: Caller, wire: Wire, broken: str) -> None:
     messages = [UserMsg("user", "Go"), called("a1", "weather", broken), returned("a1", "weather", "bad arguments")]
@@ -182,6 +183,7 @@ async def test_images_and_documents_go_in_and_other_files_are_named(by_wire: Cal
     )
 
 
+@pytest.mark.proves("X17")
 async def test_signed_thinking_goes_back_as_it_came_and_foreign_thinking_does_not(by_wire: Caller, wire: Wire) -> None:
     signed = ThinkingBlock.model_validate({"thinking": "Rain?", "signature": "c2ln"})
     hidden = ThinkingBlock.model_validate({"thinking": "", "redacted_thinking_data": "b3BhcXVl"})

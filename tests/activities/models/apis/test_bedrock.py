@@ -13,6 +13,7 @@ from tests.activities.models.converse_wire import converse_begins, converse_says
 from tests.activities.models.wire import Answer, Wire, says_of
 
 
+@pytest.mark.proves("F6")
 async def test_what_bedrock_has_signed_goes_back_to_it_and_to_no_other(wire: Wire) -> None:
     thinks = converse_turn(("Rain, I think.", "signed-1"), "", ("c1", "weather", {"city": "Bergen"}))
     wire.answers = [Answer(thinks), Answer(says_of("ai:bedrock", "Rain.")), Answer(says_of("ai:together", "Rain."))]
@@ -126,6 +127,7 @@ async def test_a_call_that_is_given_up_before_its_answer_begins_hangs_up_when_it
     assert it.deltas == []
 
 
+@pytest.mark.proves("F6")
 async def test_sixty_streams_at_once_are_all_heard(wire: Wire) -> None:
     """The library has threads for 40: of the others nothing would be heard, and they would count as silent."""
     wire.answers = [Answer(converse_begins("Fair wi"), whole=False, then_wait=True, chunked=True)] * 60
@@ -174,6 +176,7 @@ AT_AWS: list[tuple[int, str, str, tuple[str, str]]] = [
 """docs.aws.amazon.com, "Troubleshooting Amazon Bedrock API Error Codes", 2026-11-26, and words that users have met."""
 
 
+@pytest.mark.proves("F6")
 @pytest.mark.parametrize("told", AT_AWS, ids=[f"{code}: {message}" for _, code, message, _ in AT_AWS])
 async def test_the_verdict_fits_what_bedrock_says(wire: Wire, told: tuple[int, str, str, tuple[str, str]]) -> None:
     status, code, message, verdict = told

@@ -33,6 +33,7 @@ def assistants(body: dict[str, Any]) -> list[dict[str, Any]]:
     return [message for message in body["messages"] if message["role"] == "assistant"]
 
 
+@pytest.mark.proves("F6")
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 @pytest.mark.parametrize("model", ["deepseek-v4-pro", "kimi-k2-thinking", "qwen3"])
 async def test_reasoning_goes_back_under_the_name_under_which_it_came(
@@ -100,6 +101,7 @@ WHOLE = [
 ]
 
 
+@pytest.mark.proves("F6")
 @pytest.mark.parametrize("beside", [{"reasoning": "First this."}, {}])
 async def test_details_go_back_whole_and_in_order(by_wire: Caller, wire: Wire, beside: dict[str, Any]) -> None:
     deltas = [{"reasoning_details": [detail]} for detail in DETAILS]
@@ -132,6 +134,7 @@ def signed(signature: str) -> dict[str, Any]:
     return {"extra_content": {"google": {"thought_signature": signature}}}
 
 
+@pytest.mark.proves("F6")
 async def test_a_signature_of_geminis_goes_back_with_its_call(by_wire: Caller, wire: Wire) -> None:
     wire.answers = [
         calling(calls=(call_piece("c1", **signed("c2ln-1")), call_piece("c2", 1))),

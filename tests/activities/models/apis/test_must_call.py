@@ -49,6 +49,7 @@ async def ask(caller: Caller, model: str, must_call: str = GENERATE_RESPONSE, **
     return await caller.providers.call(model, request, lambda _: None)
 
 
+@pytest.mark.proves("C7")
 @pytest.mark.parametrize("model", MODELS)
 async def test_only_the_choice_differs_and_the_call_comes_back(by_wire: Caller, wire: Wire, model: str) -> None:
     wire.answers = [Answer(CALLS[model]), Answer(CALLS[model])]

@@ -26,6 +26,7 @@ async def ask(
     return await caller.providers.call(model, request, lambda _: None)
 
 
+@pytest.mark.proves("C10")
 @pytest.mark.parametrize("model", MODELS)
 async def test_only_the_choice_differs_from_a_request_that_may_be_answered_by_calls(
     by_wire: Caller, wire: Wire, model: str
@@ -52,6 +53,7 @@ async def test_without_tools_nothing_is_forbidden(by_wire: Caller, wire: Wire, m
     assert reply.notes == ()
 
 
+@pytest.mark.proves("C10")
 @pytest.mark.parametrize("model", MODELS)
 async def test_a_server_that_knows_no_such_choice_gets_no_tools_and_that_is_said(
     by_wire: Caller, wire: Wire, model: str

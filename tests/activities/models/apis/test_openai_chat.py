@@ -312,6 +312,7 @@ def marked(body: dict[str, Any]) -> list[str]:
     return [part["text"] for part in parts if part.get("cache_control") == {"type": "ephemeral"}]
 
 
+@pytest.mark.proves("F6")
 async def test_a_claude_behind_a_gateway_is_marked_for_the_cache(by_wire: Caller, wire: Wire) -> None:
     messages: list[Msg] = [UserMsg("user", "Go")]
     for turn in range(3):

@@ -99,6 +99,7 @@ async def test_reasoning_goes_back_with_what_it_led_to(by_wire: Caller, wire: Wi
     assert reply.notes == ("The temperature was left out: reasoning models take none.",)
 
 
+@pytest.mark.proves("X17")
 async def test_thinking_of_another_provider_is_left_out(by_wire: Caller, wire: Wire) -> None:
     signed = ThinkingBlock.model_validate({"thinking": "Hm", "signature": "c2ln"})
 

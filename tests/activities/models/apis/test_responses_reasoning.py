@@ -46,6 +46,7 @@ def spoken(phase: str | None, *, added: bool, call_id: str = "") -> Answer:
     )
 
 
+@pytest.mark.proves("F6")
 @pytest.mark.parametrize("added", [True, False])
 async def test_the_phase_of_each_message_goes_back_with_it(by_wire: Caller, wire: Wire, added: bool) -> None:
     phases = ("commentary", None, "commentary", "final_answer")
@@ -146,6 +147,7 @@ UNVERIFIED = {
 """github.com/OpenHands/software-agent-sdk/issues/987, 2026-11-24."""
 
 
+@pytest.mark.proves("F6")
 async def test_what_a_model_thinks_is_asked_for_in_summary_and_shown(by_wire: Caller, wire: Wire) -> None:
     wire.answers = [Answer(response_turn("gAAA", "Rain.", None, summary=["Clouds.", "So rain."]))]
 

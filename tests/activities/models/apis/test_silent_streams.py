@@ -47,6 +47,7 @@ async def slow_to_end(model: str, sign: bytes, pauses: int) -> AsyncIterator[Cal
         yield caller
 
 
+@pytest.mark.proves("F6")
 @pytest.mark.parametrize("model", BEGINNINGS)
 async def test_a_stream_that_falls_silent_is_given_up(by_wire: Caller, wire: Wire, model: str) -> None:
     wire.answers.append(Answer(BEGINNINGS[model], whole=False, then_wait=True))

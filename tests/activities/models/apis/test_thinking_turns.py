@@ -45,6 +45,7 @@ async def loop(by_wire: Caller, wire: Wire, model: str, thoughts: tuple[bool, ..
     return wire.bodies
 
 
+@pytest.mark.proves("F6")
 @pytest.mark.parametrize(
     ("model", "when"),
     [(model, when) for model in ON for when in (THINKS if model == MANUAL else THINKS | ADAPTIVELY)],

@@ -46,6 +46,7 @@ def answer(text: str, **response: Any) -> dict[str, Any]:
     return {"match": {"userMessage": text}, "response": response}
 
 
+@pytest.mark.proves("F6")
 async def test_text_streams_and_is_counted(aimock: Aimock, caller: Caller, model: str) -> None:
     usage = {"input_tokens": 31, "output_tokens": 12, "prompt_tokens": 31, "completion_tokens": 12, "total_tokens": 43}
     aimock.answer(answer("moon", content="The moon is made of rock, mostly basalt.", usage=usage))
@@ -136,6 +137,7 @@ async def test_malformed_arguments_are_passed_on_and_never_block_the_next_call(
     assert reply.content[-1] == TextBlock(text="Better.")
 
 
+@pytest.mark.proves("F6")
 async def test_an_image_goes_in(aimock: Aimock, caller: Caller, model: str) -> None:
     aimock.answer(answer("picture", content="A dot."))
     picture = DataBlock(source=Base64Source(data=PIXEL, media_type="image/png"))

@@ -51,6 +51,7 @@ def test_nothing_of_the_library_is_imported_before_a_call() -> None:
     assert ran.stdout == "[]\n"
 
 
+@pytest.mark.proves("F6")
 @pytest.mark.parametrize(
     ("vendor", "absent"),
     [("deepseek", "pydantic_ai"), ("groq", "groq"), ("mistral", "mistralai"), ("cohere", "cohere")],

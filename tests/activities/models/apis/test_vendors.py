@@ -148,6 +148,7 @@ def test_a_vendors_key_and_address_are_those_of_the_library(vendor: str, monkeyp
     assert made.base_url.rstrip("/") == about.base_url
 
 
+@pytest.mark.proves("F6")
 @pytest.mark.parametrize("vendor", VENDORS)
 async def test_a_call_its_result_and_the_answer_go_to_and_fro(wire: Wire, vendor: str) -> None:
     wire.answers = [Answer(calls_of(vendor, "c1", "Bergen")), Answer(says_of(f"ai:{vendor}", "Rain."))]
@@ -168,6 +169,7 @@ async def test_a_call_its_result_and_the_answer_go_to_and_fro(wire: Wire, vendor
     assert all("sk-team-moss" in head for head in wire.heads)
 
 
+@pytest.mark.proves("F6")
 @pytest.mark.parametrize("vendor", VENDORS)
 async def test_what_a_profile_says_is_heard_or_noted(wire: Wire, vendor: str) -> None:
     """Under whatever name the vendor has for it."""
@@ -361,6 +363,7 @@ async def test_tokens_are_counted_as_for_others(wire: Wire, vendor: str, usage: 
     assert (read, wrote, used.cache_input_tokens, used.reasoning_tokens) == (90, 30, 64, 12)
 
 
+@pytest.mark.proves("F6")
 async def test_a_claude_behind_a_gateway_is_marked_for_the_cache(wire: Wire) -> None:
     wire.answers = [Answer(calls_of("openrouter", "c1", "Oslo")), Answer(says_of("ai:openrouter", "Rain."))]
     async with asking(wire, "openrouter", "anthropic/claude-opus-4.8") as it:

@@ -34,6 +34,7 @@ async def refused(caller: Caller, wire: Wire, **headers: str) -> None:
         await caller.call(CHAT, "Hi")
 
 
+@pytest.mark.proves("F6")
 @pytest.mark.parametrize("model", [CHAT, RESPONSES])
 async def test_other_calls_of_the_key_wait_as_long_as_one_is_told_to(by_wire: Caller, wire: Wire, model: str) -> None:
     await refused(by_wire, wire, retry_after_ms="700")

@@ -28,6 +28,7 @@ def short(verdict: FailureVerdict) -> tuple[str, str]:
     return verdict.kind, verdict.error_type
 
 
+@pytest.mark.proves("B7")
 @pytest.mark.parametrize("answer", TOO_LONG, ids=lambda answer: answer.server)
 async def test_a_conversation_that_is_too_long_is_known_in_each_servers_words(
     wire: Wire, by_wire: Caller, answer: ServerAnswer

@@ -164,6 +164,7 @@ async def tried(it: Asking, record: Sequence[Msg], offer: Offer) -> str:
     return ", ".join(name for name in it.server.broken if name not in allowed)
 
 
+@pytest.mark.proves("F6")
 @pytest.mark.parametrize("kind", KINDS, ids=NAMES)
 async def test_no_record_is_refused(kind: Kind) -> None:
     failed: dict[str, str] = {}
@@ -174,6 +175,7 @@ async def test_no_record_is_refused(kind: Kind) -> None:
     assert failed == {}
 
 
+@pytest.mark.proves("F6")
 @pytest.mark.parametrize("kind", KINDS, ids=NAMES)
 async def test_no_setting_is_refused(kind: Kind) -> None:
     failed: dict[str, str] = {}
@@ -201,6 +203,7 @@ def bases() -> list[tuple[str, Body, dict[str, str]]]:
     ]
 
 
+@pytest.mark.proves("F6")
 @pytest.mark.parametrize(("server", "body", "signed"), bases(), ids=SERVERS)
 def test_each_rule_refuses_what_breaks_it_and_nothing_else(server: str, body: Body, signed: dict[str, str]) -> None:
     rules = rules_of(server)

@@ -16,6 +16,7 @@ KINDS = {
 """Those of Bedrock and Google are no Chat Completions."""
 
 
+@pytest.mark.proves("F6")
 @pytest.mark.parametrize("vendor", KINDS)
 async def test_no_record_and_no_setting_is_refused(vendor: str) -> None:
     kind, failed = KINDS[vendor], dict[str, str]()

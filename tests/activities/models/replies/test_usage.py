@@ -63,6 +63,7 @@ CHAT: list[tuple[str, dict[str, Any], Usage]] = [
 ]
 
 
+@pytest.mark.proves("F6")
 @pytest.mark.parametrize(("server", "told", "expected"), CHAT, ids=[row[0] for row in CHAT])
 async def test_a_server_that_speaks_chat_completions_is_understood(
     wire: Wire, by_wire: Caller, server: str, told: dict[str, Any], expected: Usage

@@ -90,6 +90,7 @@ def test_the_nearest_one_is_taken_and_none_only_when_it_was_wanted(model: str, w
 ADAPTIVE = {"type": "adaptive", "display": "summarized"}
 
 
+@pytest.mark.proves("F6")
 @pytest.mark.parametrize(
     ("model", "settings", "expected"),
     [
@@ -176,6 +177,7 @@ def test_another_one_is_refused_by_name_where_the_agent_is_made(effort: object, 
     assert hint in str(refused.value)
 
 
+@pytest.mark.proves("F6")
 def test_what_was_left_out_is_said_once_in_each_session(caplog: pytest.LogCaptureFixture) -> None:
     reply = ModelReply((), Usage(), "m", notes=("The effort 'high' was left out: this model has none.",))
     said = SaidOnce()

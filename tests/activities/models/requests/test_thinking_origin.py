@@ -104,6 +104,7 @@ def test_a_thought_of_another_provider_is_left_out(made_by: str, asked: str, sen
     assert thoughts_sent(request(HELLO, thought(made_by), NEWEST), asked) == sent
 
 
+@pytest.mark.proves("X17")
 @pytest.mark.parametrize(
     ("made_by", "asked", "sent"),
     [

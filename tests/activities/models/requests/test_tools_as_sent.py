@@ -72,6 +72,7 @@ def call_by(api: str, name: str) -> bytes:
     return {CLAUDE: claude_calls, CHAT: gpt_calls}[api]("c1", '{"city": "Oslo"}', name)
 
 
+@pytest.mark.proves("F6")
 @pytest.mark.parametrize("name", [*AS_THEY_ARE, *ODD])
 @pytest.mark.parametrize("api", APIS)
 async def test_a_tool_of_any_name_is_offered_called_and_found_again(
@@ -177,6 +178,7 @@ SCHEMAS: dict[str, tuple[dict[str, Any], list[str], list[str], list[dict[str, An
 }
 
 
+@pytest.mark.proves("F6")
 @pytest.mark.parametrize("kind", SCHEMAS)
 @pytest.mark.parametrize("api", APIS)
 async def test_a_schema_of_any_kind_is_sent_as_one_object(wire: Wire, by_wire: Caller, api: str, kind: str) -> None:

@@ -42,6 +42,7 @@ async def test_half_a_character_in_arguments_is_a_mark_that_can_be_recorded(tmp_
     assert '"event": "\ufffd' in called.input
 
 
+@pytest.mark.proves("F6")
 async def test_the_nth_call_gets_the_nth_line_and_then_the_script_has_ended(tmp_path: Path) -> None:
     file = script(tmp_path, {"text": "first"}, "", {"text": "for later", "for": "summary"}, {"text": "second"})
 

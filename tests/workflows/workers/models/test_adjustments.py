@@ -12,6 +12,7 @@ pytestmark = [pytest.mark.server, pytest.mark.timeout(120)]
 LEFT_OUT = "The thinking budget was left out: Chat Completions has no field for it."
 
 
+@pytest.mark.proves("F6")
 async def test_it_is_told_once_in_a_session(stage: Stage, wire: Wire) -> None:
     wire.answers = [
         Answer(chat_calls("c1", "fetch", {"url": "https://harbour.example"})),

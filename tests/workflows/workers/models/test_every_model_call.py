@@ -58,6 +58,7 @@ def seen(stage: Stage) -> set[str]:
     return set(Path(stage.folder / "witness").read_text().splitlines())
 
 
+@pytest.mark.proves("F6")
 async def test_a_middleware_is_around_every_kind_of_model_call(
     unserved: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -173,6 +173,7 @@ async def told_by(stage: Stage, model: str, cut: int) -> None:
     assert "I read page 7.".startswith(shown), where
 
 
+@pytest.mark.proves("X6")
 @pytest.mark.parametrize("model", list(KINDS))
 async def test_a_stream_cut_after_any_event_is_told_and_replaced(stage: Stage, model: str) -> None:
     """Also one that is cut before its first event; the last event alone makes an answer whole."""

@@ -83,6 +83,7 @@ async def test_what_was_used_is_counted_once(stage: Stage, wire: Wire) -> None:
     assert (status.input_tokens, status.output_tokens) == (11, 7)
 
 
+@pytest.mark.proves("A6")
 async def test_another_model_takes_over_when_the_first_one_fails_for_good(stage: Stage, wire: Wire) -> None:
     wire.answers = [refusing(401)]
     fallback = stage.script({"text": "I stand in."})

@@ -60,6 +60,7 @@ async def test_a_profile_of_the_operator_is_called_by_its_name(unserved: Stage, 
     assert (await session.status()).context_length == 9_000
 
 
+@pytest.mark.proves("F6")
 @pytest.mark.parametrize("first", ["operator", "agent"])
 @pytest.mark.parametrize("then", ["operator", "agent", "full name"])
 async def test_a_fallback_is_called_at_its_own_address_with_its_own_key(
@@ -126,6 +127,7 @@ async def test_a_running_session_is_given_another_profile(unserved: Stage, wire:
     assert all(keys == {OTHER} for keys in keys_in(other_wire))
 
 
+@pytest.mark.proves("F6")
 async def test_a_running_session_is_called_otherwise(unserved: Stage, wire: Wire, other_wire: Wire) -> None:
     wire.answers, other_wire.answers = [Answer(claude_says("One."))] * 3, [Answer(chat_says("Two."))] * 3
     await offering(unserved, {"tide": at(wire, "anthropic"), "reef": at(other_wire, "openai-chat", "OTHER_KEY")})

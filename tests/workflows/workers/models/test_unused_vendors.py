@@ -75,6 +75,7 @@ async def told_by_worker(stage: Stage, folder: Path, python_path: str) -> tuple[
     ), f"{len(told['modules'])} modules, {told['MiB']} MiB, {told['seconds']:.2f} s of processor"
 
 
+@pytest.mark.proves("F6")
 @pytest.mark.server
 async def test_a_worker_that_calls_none_of_them_loads_what_one_without_the_extra_does(
     unserved: Stage, tmp_path: Path

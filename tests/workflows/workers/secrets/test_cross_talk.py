@@ -102,6 +102,7 @@ async def lived(stage: Stage, url: str, number: int, workspaces: Path) -> tuple[
     return live, marks_in([event.model_dump_json() for event in events]) | marks_in(transcript)
 
 
+@pytest.mark.proves("E1")
 @pytest.mark.parametrize("sessions", [8, pytest.param(100, marks=pytest.mark.chaos)])
 async def test_no_session_hears_anything_of_another(unserved: Stage, sessions: int) -> None:
     unserved.settings.hooks = HOOK

@@ -21,6 +21,7 @@ PRINTED = (
 )
 
 
+@pytest.mark.proves("D9")
 async def test_no_payload_of_a_session_that_prints_its_secrets_holds_one(unserved: Stage, tmp_path: Path) -> None:
     file = tmp_path / "secrets.toml"
     file.write_text(f'GATE_KEY = "{KEY}"\nOTHER = "never given 4711"\n')

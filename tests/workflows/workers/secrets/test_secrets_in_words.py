@@ -44,6 +44,7 @@ async def text_of(session: Session) -> list[str]:
     return [each.model_dump_json() async for each in session.transcript()]
 
 
+@pytest.mark.proves("D9")
 def test_each_view_stands_in_the_list() -> None:
     assert unlisted() == {"queries": set(), "commands": set(), "routes": set()}
 
@@ -58,6 +59,7 @@ async def answered(stage: Stage, session: Session, reply: Msg) -> tuple[Msg, lis
     return reply, shows
 
 
+@pytest.mark.proves("D9")
 @pytest.mark.parametrize("mark", [False, True], ids=["kept beside", "marks alone"])
 async def test_no_view_shows_a_secret_that_a_model_writes_and_the_tool_gets_it(keyed: Stage, *, mark: bool) -> None:
     session = keyed.session(
@@ -91,6 +93,7 @@ async def test_no_view_shows_a_secret_that_a_model_writes_and_the_tool_gets_it(k
     assert bool(held_below(keyed.settings.data_dir)) != mark
 
 
+@pytest.mark.proves("D9")
 async def test_no_command_shows_a_secret_that_somebody_writes(keyed: Stage) -> None:
     session = keyed.session(
         calls("send", to="Ana", text=f"in: {KEY}"), tools=["send"], permission={"rules": [{"tool_name": "Bash"}]}
@@ -134,6 +137,7 @@ async def test_a_call_that_is_denied_or_runs_elsewhere_shows_marks(keyed: Stage)
     assert json.loads(parcel.input) == {"parcel": f"a box for {MARK}"}
 
 
+@pytest.mark.proves("D9")
 @pytest.mark.parametrize("mark", [False, True], ids=["kept beside", "marks alone"])
 async def test_what_an_approver_writes_into_a_call_is_shown_with_marks(keyed: Stage, *, mark: bool) -> None:
     session = keyed.session(
@@ -157,6 +161,7 @@ async def test_what_an_approver_writes_into_a_call_is_shown_with_marks(keyed: St
     assert json.loads(edited.value["input"]) == {"command": edit["command"].replace(KEY, MARK)}
 
 
+@pytest.mark.proves("D9")
 async def test_where_marks_stand_for_secrets_only_who_is_given_one_gets_it(keyed: Stage) -> None:
     session = keyed.session(
         calls("Write", file_path="kept", content=f"{KEY}\n{OTHER}\n[secret OTHER]\n{MARK}\n"),
@@ -210,6 +215,7 @@ async def test_rules_do_not_pass_what_a_secret_hides_from_them(keyed: Stage) -> 
     assert (waits, reply.get_text_content()) == (["Bash", "Read"], "All done.")
 
 
+@pytest.mark.proves("D9")
 async def test_a_model_never_hears_a_secret_that_a_person_writes(keyed: Stage) -> None:
     session = keyed.session(
         {"text": "I see.", "expect": {"last_contains": f"The key is {MARK}, keep it."}},
@@ -232,6 +238,7 @@ async def test_a_model_never_hears_a_secret_that_a_person_writes(keyed: Stage) -
     assert held_below(keyed.settings.data_dir) == []
 
 
+@pytest.mark.proves("D9")
 async def test_a_text_that_somebody_attaches_is_shown_with_marks(keyed: Stage) -> None:
     session = keyed.session({"text": "I see."}, {"text": "All done."}, tools=["send"])
     attached = [
@@ -262,6 +269,7 @@ def attachment(text: str, media_type: str) -> DataBlock:
     return DataBlock(source=source, name="notes")
 
 
+@pytest.mark.proves("D9")
 async def test_reasons_of_decisions_and_refusals_are_shown_with_marks_once_the_model_has_answered(
     keyed: Stage,
 ) -> None:

@@ -44,6 +44,7 @@ async def parrot(transport: str, heard: Path) -> AsyncIterator[str]:
         await process.wait()
 
 
+@pytest.mark.proves("X19")
 @pytest.mark.parametrize("is_stateful", [False, True])
 @pytest.mark.parametrize("transport", list(PATHS))
 async def test_a_secret_in_a_header_is_the_servers_alone(
