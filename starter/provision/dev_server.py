@@ -114,8 +114,8 @@ class DevServer:
     def __init__(self, settings: DevServerSettings) -> None:
         self.settings = settings
         self.port = settings.port or _free_port()
-        self.ui_port = settings.ui_port if settings.ui_port != 0 else _free_port()
-        self.http_port = _free_port()
+        self.ui_port = settings.ui_port if settings.ui_port != 0 else _free_port(self.port)
+        self.http_port = _free_port(self.port, self.ui_port)
         """Of the HTTP API, which is closed to everybody."""
         # One of the loopback's 16 million: a web page that has a name lead there would have to guess it. Systems
         # other than Linux have 127.0.0.1 alone.
@@ -123,7 +123,7 @@ class DevServer:
             own_address = HOST
         else:
             own_address = f"127.{1 + secrets.randbelow(254)}.{secrets.randbelow(256)}.{1 + secrets.randbelow(254)}"
-        self.hidden_ui = (own_address, _free_port())
+        self.hidden_ui = (own_address, _free_port(self.port, self.ui_port, self.http_port))
         """Where the Web UI itself listens, behind the port that checks who asks."""
         self._web_ui: WebUi | None = None
         self._process: asyncio.subprocess.Process | None = None
@@ -346,13 +346,14 @@ def _silent() -> Runtime:
 _HANDED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME", "XDG_RUNTIME_DIR", "GOGC")
 
 
-def _free_port() -> int:
-    """Below the range from which the system serves outgoing connections: while a killed server is down, one of those
-    could take the port that its clients wait for."""
+def _free_port(*others: int | None) -> int:
+    """None of `others`. Below the range from which the system serves outgoing connections: while a killed server is
+    down, one of those could take the port that its clients wait for."""
     for _ in range(100):
         port = 15_000 + secrets.randbelow(15_000)
         with contextlib.suppress(OSError), socket.create_server((HOST, port)):
-            return port
+            if port not in others:
+                return port
     raise DevServerFailed("no free port was found between 15000 and 30000 on this machine")
 
 

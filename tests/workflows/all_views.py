@@ -27,6 +27,7 @@ QUERIES = (
     "events",
     "messages",
     "pending",
+    "pending_here",
     "result",
     "rules",
     "spec",

@@ -101,9 +101,7 @@ def test_a_chat_is_left_and_its_hint_as_it_stands_comes_back(cli: Cli, tmux: Tmu
     tmux("clear-history")
     tmux.steps(("clear", "clear"), ("Enter", f"${END}"))
     tmux.pasted(hint)
-    tmux.steps(
-        ("Enter", "Ctrl-D leaves"), ("hail", "> hail"), ("Enter", "> hail\nThe lamp is lit."), ("C-d", f"\n${END}")
-    )
+    tmux.steps(("Enter", "Ctrl-D leaves"), ("hail", "> hail"), ("Enter", "> hail\nAhoy."), ("C-d", f"\n${END}"))
     assert "**" not in tmux.shown, "what is shown again is laid out as it was"
 
     said = cli("show", shlex.split(hint)[3], "--json").document["transcript"]
