@@ -151,7 +151,7 @@ def call_model(record: Record, step: Think, along: world.ReadsAlong | None) -> w
         spec_digest=record.provided.spec_digest,
         model=model,
         config=config_for(record, model),
-        call_number=record.spent.before.replies + record.spent.model_calls,
+        call_number=record.calls_so_far.replies,
         shortened=record.reply is not None and record.reply.overflow == "answered",
         closing=step.closing,
         must_call=GENERATE_RESPONSE if step.must_finish else "",
@@ -216,7 +216,7 @@ def compress(record: Record, cut: Cut) -> world.CompressInput:
         config=record.spec.call_config,
         context_config=config,
         context_length=record.provided.window,
-        call_number=record.spent.before.summaries + record.compaction.tries,
+        call_number=record.calls_so_far.summaries,
         session_id=record.state.session_id,
         user_id=record.state.user_id,
         agent=record.spec.name,
@@ -265,7 +265,7 @@ def examine_calls(record: Record, calls: list[OpenCall]) -> world.ExamineCalls:
             tainted=record.state.tainted,
             model=model,
             config=record.spec.call_config.for_model(model, record.spec.model),
-            call_number=record.spent.before.analyses + record.spent.analyses,
+            call_number=record.calls_so_far.analyses,
             context=_context(record),
             agent=record.spec.name,
             runtime=runtime(record),
@@ -335,7 +335,7 @@ def _sampling(record: Record, tool: str) -> world.SamplingLeave | None:
     model = client.sampling.model or record.spec.model
     calls, tokens = room_for(record, client.sampling, model)
     config = record.spec.call_config.for_model(model, record.spec.model)
-    number = record.spent.before.samples + record.spent.samples
+    number = record.calls_so_far.samples
     return world.SamplingLeave(model=model, config=config, calls=calls, tokens=tokens, call_number=number)
 
 

@@ -484,6 +484,17 @@ class Ledger:
         return call_id in self.calls.names or was_there(self.calls.forgotten, call_id)
 
     @property
+    def calls_so_far(self) -> CallsBefore:
+        """Calls of models by number: of this session, on top of those of the one that it is a copy of."""
+        before = self.spent.before
+        return CallsBefore(
+            replies=before.replies + self.spent.model_calls,
+            summaries=before.summaries + self.compaction.tries,
+            analyses=before.analyses + self.spent.analyses,
+            samples=before.samples + self.spent.samples,
+        )
+
+    @property
     def context_length(self) -> int:
         """Messages of a model's context: the summary, when there is one, is the first."""
         return len(self.state.context) + bool(self.state.summary)

@@ -182,7 +182,7 @@ class LooksBelow:
 
     def __init__(self, asks: AsksBelow) -> None:
         self._asks = asks
-        self._began = self._looked = asyncio.get_running_loop().time()
+        self.stirred()
 
     def stirred(self) -> None:
         """Something has come."""

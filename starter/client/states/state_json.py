@@ -20,7 +20,6 @@ from longhaul.agent.life.imported_state import CURRENT, ReadState
 from longhaul.agent.permission.rulebook import BadRule, check_book
 from longhaul.agent.plain.errors import BadInput, ImportProblem
 from longhaul.agent.plain.text import did_you_mean
-from longhaul.agent.values.budget import CallsBefore
 from longhaul.starter.client.wire import Refused
 
 FIXED = ("session_id", "user_id", "agent", "behaviour", "reply_context", "tool_context.cwd")
@@ -139,17 +138,6 @@ def read_whole(given: State, waiting: Collection[str] = ()) -> ReadState:
     except BadRule as error:
         raise Refused(f"the state can't be taken: permission_context.{error}") from error
     return whole
-
-
-def calls_before(ledger: Ledger) -> CallsBefore:
-    """What a copy of this session counts on from."""
-    spent = ledger.spent
-    return CallsBefore(
-        replies=spent.before.replies + spent.model_calls,
-        summaries=spent.before.summaries + ledger.compaction.tries,
-        analyses=spent.before.analyses + spent.analyses,
-        samples=spent.before.samples + spent.samples,
-    )
 
 
 def replacement(state: AgentState, *, by: str, why: str, expected_seq: int | None, note: str = "") -> dict[str, Any]:

@@ -15,7 +15,6 @@ from longhaul.starter.client.states.session_copies import FoundState, Kept, outp
 from longhaul.starter.client.states.state_json import (
     FRESH,
     State,
-    calls_before,
     copied,
     edited,
     exported,
@@ -171,7 +170,7 @@ class Stored:
         state, lost = await with_own_outputs(copied(ledger), first, self._kept)
         note = "; ".join(filter(None, (files, work_of_copy(ledger), lost)))
         body = replacement(state, by=by, why=why, expected_seq=FRESH, note=note)
-        body["before"] = calls_before(ledger).model_dump()
+        body["before"] = ledger.calls_so_far.model_dump()
         await self._sending.update_with_start("replace_state", body)
 
     def begins_in(self, state: AgentState) -> None:
