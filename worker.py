@@ -24,6 +24,7 @@ from typing import Any
 from uuid import uuid4
 
 from temporalio.client import Client
+from temporalio.runtime import Runtime
 from temporalio.worker import Interceptor, UnsandboxedWorkflowRunner, Worker
 
 from longhaul.activities.analysis import open_analyzers
@@ -447,33 +448,48 @@ async def serve(settings: Settings) -> None:
 
 async def _serve(settings: Settings, secrets: WorkerSecrets) -> None:
     asyncio.get_running_loop().set_default_executor(NotingPool(thread_name_prefix="longhaul"))
-    runtime = runtime_with(settings.metrics)
-    client = await connect(settings=settings, runtime=runtime)
+    client = await connect(settings=settings, runtime=runtime_with(settings.metrics))
+    stop = asked_to_stop(settings.graceful_shutdown_timeout)
+    try:
+        async with hosted(client, settings, secrets):
+            collect_rarely()
+            # Past the masking, which may keep the end of a line back: others wait for this one.
+            print(f"{READY} {settings.task_queue!r}", file=sys.__stdout__, flush=True)
+            await stop.wait()
+    finally:
+        await let_go(client)
+
+
+@asynccontextmanager
+async def hosted(client: Client, settings: Settings, secrets: WorkerSecrets) -> AsyncIterator[None]:
+    """A worker that polls within the block, and what goes with it: the search attributes that its sessions need, its
+    providers, its build's place among the others, and a look at how much work waits. Changes nothing of the process.
+
+    Raises NotRegistered, and what `build` does.
+    """
     if settings.search_attributes:
         await register_search_attributes(client)
     places, profiles = read_key_places(settings.model_keys), read_profiles(settings.models)
     counted, traced = metrics_wanted(settings.metrics), bool(traces_wanted())
     content = settings.otel_content
     providers = watched_providers(secrets.masker, places, counted, traced=traced, content=content, profiles=profiles)
-    stop = asked_to_stop(settings.graceful_shutdown_timeout)
     own = build_of(settings)
+    runtime = client.service_client.config.runtime or Runtime.default()
     try:
         async with build(client, settings, providers, secrets):
-            collect_rarely()
-            # Past the masking, which may keep the end of a line back: others wait for this one.
-            print(f"{READY} {settings.task_queue!r}", file=sys.__stdout__, flush=True)
             behind = FallingBehind(settings.task_queue, runtime.metric_meter)
             beside = asyncio.gather(
                 providers.warm(),
                 watch_backlog(client, settings.task_queue, behind),
                 *([announce(client, own)] if own else []),
             )
-            await stop.wait()
-            beside.cancel()
-            await asyncio.gather(beside, return_exceptions=True)  # or its cancellation is logged as an error
+            try:
+                yield
+            finally:
+                beside.cancel()
+                await asyncio.gather(beside, return_exceptions=True)  # or its cancellation is logged as an error
     finally:
         await providers.close()
-        await let_go(client)
 
 
 def main() -> int:

@@ -101,6 +101,7 @@ from longhaul.agent.plain.errors import MissingExtra as MissingExtra
 from longhaul.agent.plain.errors import Unavailable as Unavailable
 from longhaul.agent.plain.hooks import Hooks as Hooks
 from longhaul.agent.plain.hooks import UnknownHook as UnknownHook
+from longhaul.agent.values.budget import Budget as Budget
 from longhaul.agent.values.budget import Price as Price
 from longhaul.agent.values.conversation.messages import AssistantMsg as AssistantMsg
 from longhaul.agent.values.conversation.messages import Base64Source as Base64Source
@@ -187,6 +188,8 @@ from longhaul.agent.views.event_types import UserInterruptEvent as UserInterrupt
 from longhaul.agent.views.trajectory import Trajectory as Trajectory
 from longhaul.agent.views.trajectory import TrajectoryEvent as TrajectoryEvent
 from longhaul.agent.views.transcript import ReplyFold as ReplyFold
+from longhaul.plugin import LonghaulPlugin as LonghaulPlugin
+from longhaul.plugin import SharedTaskQueue as SharedTaskQueue
 from longhaul.starter.client.agent_files import Agent as Agent
 from longhaul.starter.client.agent_files import BadAgent as BadAgent
 from longhaul.starter.client.agent_files import Sections as Sections

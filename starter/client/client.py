@@ -21,7 +21,7 @@ from longhaul.starter.client.schedules import Schedules
 from longhaul.starter.client.session import Session, of_card
 from longhaul.starter.client.user_rules import RulesOfUser
 from longhaul.starter.client.wire import check_name
-from longhaul.starter.reach.connection import Naming, connect, let_go
+from longhaul.starter.reach.connection import Naming, connect, let_go, settle_before_exit
 from longhaul.starter.reach.pollers import time_at
 from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import Status, Waits
@@ -34,6 +34,7 @@ class Longhaul:
     """Sessions of durable agents on one Temporal namespace."""
 
     def __init__(self, client: Client, settings: Settings | None = None) -> None:
+        settle_before_exit()
         self.client = client
         self.settings = settings or Settings()
         self._naming = Naming(self.settings)

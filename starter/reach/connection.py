@@ -163,7 +163,7 @@ async def connect(
     if namespace is not None:
         config["namespace"] = namespace
     interceptors = [*client_interceptors(), AsksAgain()]
-    _settle_before_exit()
+    settle_before_exit()
     where = config.setdefault("target_host", DEFAULT_ADDRESS)
     try:
         client = await Client.connect(
@@ -181,6 +181,22 @@ async def connect(
     if settings is not None and blobs is not None:
         blobs.ask_by(lambda: why_other_blobs(client, settings, blobs))
     return client
+
+
+def over_connection(client: Client, settings: Settings) -> Client:
+    """A client of ours over the connection of another one, with its interceptors: of values it makes what `connect`
+    does, whatever the other one makes of them. Call `let_go` at the end. Raises Unreachable, BadKeysSetting."""
+    blobs = TheirBlobs(blobs_of(settings))
+    theirs = client.config(active_config=True)["interceptors"]
+    known = {type(each) for each in theirs}
+    own = Client(
+        client.service_client,
+        namespace=client.namespace,
+        data_converter=converter_with(blobs, keys=keyring_of(settings)),
+        interceptors=[*theirs, *(each for each in (*client_interceptors(), AsksAgain()) if type(each) not in known)],
+    )
+    blobs.ask_by(lambda: why_other_blobs(own, settings, blobs))
+    return own
 
 
 def no_namespace(client: Client, error: RPCError) -> Unreachable | None:
@@ -237,7 +253,7 @@ async def let_go(client: Client) -> None:
 
 
 @cache
-def _settle_before_exit() -> None:
+def settle_before_exit() -> None:
     """Have the interpreter wait a moment before it ends: a thread of the SDK lets go of an answer after we have it, and
     aborts the process when the interpreter is gone by then."""
     atexit.register(time.sleep, SETTLING_SECONDS)

@@ -14,6 +14,8 @@ from tests.house.syntax import tree_of
 ROOT = Path(__file__).parents[2]
 ROOMS = ("longhaul/agent", "longhaul/stores", "workflows", "activities", "starter")
 """Where the sources are; `longhaul/` holds links to those that lie beside it."""
+DOORS = (ROOT / "longhaul" / "plugin.py",)
+"""Modules that applications import by name."""
 LOADED_BY_HAND = "demo/project"
 """A sample project, broken on purpose: no part of the code."""
 
@@ -21,7 +23,7 @@ LOADED_BY_HAND = "demo/project"
 def source_files() -> list[Path]:
     """Every Python file of the rooms that holds code, and the worker."""
     found = [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py")) if path.stat().st_size]
-    return [path for path in (*found, ROOT / "worker.py") if LOADED_BY_HAND not in path.as_posix()]
+    return [path for path in (*found, ROOT / "worker.py", *DOORS) if LOADED_BY_HAND not in path.as_posix()]
 
 
 def lines_of(path: Path) -> int:

@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from longhaul.starter.provision.dev_server import DYNAMIC_CONFIG
-from tests.house.figures import ROOMS, functions_of, lines_of, source_files
+from tests.house.figures import DOORS, ROOMS, functions_of, lines_of, source_files
 from tests.house.syntax import tree_of
 
 ROOT = Path(__file__).parents[2]
@@ -194,6 +194,7 @@ def test_everything_is_imported_under_its_one_name() -> None:
             *python_files(*ROOMS, "tests", "examples", "benchmarks"),
             ROOT / "longhaul" / "__init__.py",
             ROOT / "worker.py",
+            *DOORS,
         ]
     }
 

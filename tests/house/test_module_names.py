@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from tests.house.figures import ROOMS, stems_of
+from tests.house.figures import DOORS, ROOMS, stems_of
 from tests.house.syntax import tree_of
 from tests.house.test_house import ROOT, name_of, python_files
 
@@ -21,7 +21,7 @@ QUESTION = re.compile(r"(What|Which|Who|Whose|Whom|How|When|Where|Why|Whether|Of
 
 
 def modules() -> list[Path]:
-    return [path for path in (*python_files(*ROOMS), ROOT / "worker.py") if "demo/project" not in name_of(path)]
+    return [path for path in (*python_files(*ROOMS), ROOT / "worker.py", *DOORS) if "demo/project" not in name_of(path)]
 
 
 def last_word(path: Path) -> str:

@@ -62,7 +62,7 @@ def test_every_class_of_event_and_every_error_is_a_name() -> None:
     script = (
         "import json, longhaul\n"
         "from longhaul.agent.views import event_types\n"
-        "import longhaul.worker, longhaul.starter.serve.application, longhaul.starter.client.client\n"
+        "import longhaul.plugin, longhaul.starter.serve.application, longhaul.starter.client.client\n"
         "def below(kind):\n"
         "    return {kind}.union(*map(below, kind.__subclasses__()))\n"
         "met = below(event_types.AgentEvent) | below(longhaul.LonghaulError)\n"
