@@ -14,15 +14,23 @@ from typing import cast
 
 from temporalio.client import Client, ClientConfig
 from temporalio.plugin import SimplePlugin
-from temporalio.worker import Worker, WorkerConfig, WorkflowRunner
+from temporalio.worker import (
+    Interceptor,
+    Worker,
+    WorkerConfig,
+    WorkflowInboundInterceptor,
+    WorkflowInterceptorClassInput,
+    WorkflowRunner,
+)
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from longhaul.activities.worker_output import mask_logs
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.starter.hosting.requirements import check_lasting, check_shared
-from longhaul.starter.reach.connection import let_go, over_connection, settle_before_exit
+from longhaul.starter.reach.connection import Naming, let_go, over_connection, settle_before_exit
 from longhaul.starter.settings import Settings
 from longhaul.worker import hosted, secrets_of
+from longhaul.workflow import PLACE, AgentsPlace
 
 
 class SharedTaskQueue(BadSetup):
@@ -40,7 +48,9 @@ class LonghaulPlugin(SimplePlugin):
     def __init__(self, settings: Settings | None = None, *, host: bool = True) -> None:
         self.settings = settings or Settings()
         self._host = host
-        super().__init__("longhaul.LonghaulPlugin", workflow_runner=_with_longhaul)
+        super().__init__(
+            "longhaul.LonghaulPlugin", workflow_runner=_with_longhaul, interceptors=[_Placing(self.settings)]
+        )
 
     def configure_client(self, config: ClientConfig) -> ClientConfig:
         settle_before_exit()
@@ -82,6 +92,23 @@ class LonghaulPlugin(SimplePlugin):
                     await asyncio.wait((theirs,))
         if agents.done():
             await agents
+
+
+class _Placing(Interceptor):
+    """Tells workflow code where agents are, which it may not read from the environment."""
+
+    def __init__(self, settings: Settings) -> None:
+        naming = Naming(settings)
+        self._place = AgentsPlace(
+            settings.task_queue, settings.search_attributes, naming.is_opaque, naming.workflow_id, naming.indexed
+        )
+
+    def workflow_interceptor_class(
+        self,
+        input: WorkflowInterceptorClassInput,  # noqa: A002  the SDK's name
+    ) -> type[WorkflowInboundInterceptor] | None:
+        input.unsafe_extern_functions[PLACE] = lambda: self._place
+        return None
 
 
 def _with_longhaul(runner: WorkflowRunner | None) -> WorkflowRunner:

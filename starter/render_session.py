@@ -217,6 +217,9 @@ def standing_still(status: Status) -> Iterator[Text]:
     if status.shutdown_interrupted:
         who = f"worker {one_line(status.left_by)}" if status.left_by else "its worker"
         yield Text(f"interrupted: {who} was shut down; it goes on where another one works", "yellow")
+    for asker in status.askers:
+        ended = f" has not heard its end: {one_line(asker.error)}" if asker.error else " waits for its end"
+        yield Text(f"asked by workflow {one_line(asker.workflow_id)}, which{ended}", "yellow" if asker.error else "")
 
 
 def paused(status: Status) -> str:

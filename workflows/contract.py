@@ -22,7 +22,7 @@ from longhaul.activities.contract import TranscriptPage as TranscriptPage
 from longhaul.activities.contract import WorkerEnvironment as WorkerEnvironment
 from longhaul.agent.entries import RequestAccepted, Segment
 from longhaul.agent.hub_membership import HubShown, HubState, Member
-from longhaul.agent.letters.bodies import ChildReport
+from longhaul.agent.letters.bodies import AskAnswer, ChildReport
 from longhaul.agent.letters.peer_operations import HubSays
 from longhaul.agent.life.rollover_state import Carried
 from longhaul.agent.permission.preview import Preview
@@ -32,7 +32,7 @@ from longhaul.agent.values.budget import NOTHING_SPENT, ModelSpent
 from longhaul.agent.values.conversation.messages import ErrorInfo, Msg, ServerAsked
 from longhaul.agent.values.permission import DecisionMade, PermissionRule
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.agent.values.subagents import BackgroundCommand, Child, Parent
+from longhaul.agent.values.subagents import Asker, BackgroundCommand, Child, Parent
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.agent.views.events import away_words
 from longhaul.agent.views.session_views import BudgetStanding, PlanStanding
@@ -156,6 +156,8 @@ class SessionStart(OpenValue):
     parent: Parent | None = sparse(None)
     request: RequestAccepted | None = sparse(None)
     """Of a sub-agent: who started it, and its task."""
+    asker: Asker | None = sparse(None)
+    """The workflow of an application that waits for the end of `request`."""
 
 
 class HubStart(OpenValue):
@@ -381,6 +383,8 @@ class Status(OpenValue):
     """Where its older entries stand in the blob store."""
     path: str = sparse("")
     """`root › researcher`, of a sub-agent."""
+    askers: tuple[Asker, ...] = sparse(())
+    """Workflows of applications that wait for the end of a request here, and the newest that could not be told."""
     children: tuple[Child, ...] = sparse(())
     """Sub-agents that it has started, the oldest first: those at work, and the newest that have ended."""
     commands: tuple[BackgroundCommand, ...] = sparse(())
@@ -420,6 +424,8 @@ class Closed(OpenValue):
     generation: int
     report: ChildReport | None = sparse(None)
     """Of a sub-agent that closes with the end of its task."""
+    answer: AskAnswer | None = sparse(None)
+    """Of a session that closes with the end of a request by a workflow."""
 
 
 class EventPage(OpenValue):

@@ -21,7 +21,7 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.contract import BAD_START
-from longhaul.agent.entries import SessionOpened
+from longhaul.agent.entries import AskerCame, SessionOpened
 from longhaul.agent.letters.bodies import Unusable
 from longhaul.agent.plain.errors import what_is_wrong
 from longhaul.agent.plain.json_schemas import TooMuch, check_bounds
@@ -135,6 +135,8 @@ def open_record(start: SessionStart, at: int) -> Record:
     record = Record.of([opening])
     if start.request is not None:
         record.write(start.request, at)
+    if start.asker is not None:
+        record.write(AskerCame(asker=start.asker), at)
     return record
 
 

@@ -18,7 +18,7 @@ with workflow.unsafe.imports_passed_through():
     from longhaul.agent.decision import decide
     from longhaul.agent.decisions.model_turn import begins_anew
     from longhaul.agent.decisions.rollover import Load
-    from longhaul.agent.decisions.subagent_start import says_at_its_end
+    from longhaul.agent.decisions.subagent_start import answered, closes_with_answer, says_at_its_end
     from longhaul.agent.letters.all_letters import receive
     from longhaul.agent.letters.bodies import Letter, Unusable
     from longhaul.agent.letters.settings_operations import listed
@@ -51,6 +51,7 @@ with workflow.unsafe.imports_passed_through():
         TakeIn,
         TakeOver,
         Tell,
+        TellAsker,
         TellHub,
         Think,
         Verify,
@@ -59,7 +60,7 @@ with workflow.unsafe.imports_passed_through():
     from longhaul.agent.values.permission import PermissionRule
     from longhaul.agent.views.event_types import EventsSoFar
     from longhaul.agent.views.events import EventFold
-    from longhaul.agent.views.session_views import report
+    from longhaul.agent.views.session_views import answer, report
     from longhaul.agent.views.would_pass import WouldPass, would_pass
     from longhaul.workflows import activity_failures, views
     from longhaul.workflows.contract import (
@@ -148,7 +149,9 @@ class AgentSession:
                     self._write(entry)
                 case TakeIn(call_id):
                     await self._doing.take_in(call_id)
-                case Probe() | Verify() | HandleInterrupt() | Memorise() | Tell() | Report() | TellHub() as it:
+                case (
+                    Probe() | Verify() | HandleInterrupt() | Memorise() | Tell() | Report() | TellAsker() | TellHub()
+                ) as it:
                     await self._doing.look(it)
                 case TakeOver(call_id):
                     self._doing.background.take_over(call_id)
@@ -385,7 +388,13 @@ class AgentSession:
 
     def _closed(self) -> Closed:
         told = report(self._record) if says_at_its_end(self._record) else None
-        return Closed(seq=self._record.keeping.mirrored, generation=self._record.life.generation, report=told)
+        asker = answered(self._record) if closes_with_answer(self._record) else None
+        return Closed(
+            seq=self._record.keeping.mirrored,
+            generation=self._record.life.generation,
+            report=told,
+            answer=None if asker is None else answer(self._record, asker),
+        )
 
     def _note_reset(self, _seed: int) -> None:
         """The server gives a run another seed where it goes on with a part of an earlier run's history."""
@@ -399,7 +408,7 @@ class AgentSession:
             return  # whoever restores it looks for earlier runs
         opened = Record.of([opening_of(self._record)])
         for entry in self._record.log:
-            if isinstance(entry, e.RequestAccepted) and entry.at == workflow.time_ns() // 1_000_000:
+            if isinstance(entry, e.RequestAccepted | e.AskerCame) and entry.at == workflow.time_ns() // 1_000_000:
                 opened.write(entry, entry.at)
         self._go_on_with(carry(opened, EventsSoFar(), 0, 0))
 
@@ -410,7 +419,7 @@ class AgentSession:
         self._go_on_with(carried)
 
     def _go_on_with(self, carried: Carried) -> NoReturn:
-        start = self._start.model_copy(update={"spec": None, "request": None, "carried": carried})
+        start = self._start.model_copy(update={"spec": None, "request": None, "asker": None, "carried": carried})
         workflow.continue_as_new(
             start,
             task_timeout=TASK_TIMEOUT,

@@ -26,7 +26,7 @@ from longhaul.agent.fold.context_state import Cut
 from longhaul.agent.letters.approval_operations import settle
 from longhaul.agent.life.rollover_state import Carried
 from longhaul.agent.record import Record
-from longhaul.agent.steps import HandleInterrupt, Memorise, Probe, Report, Tell, TellHub, Think, Verify
+from longhaul.agent.steps import HandleInterrupt, Memorise, Probe, Report, Tell, TellAsker, TellHub, Think, Verify
 from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.mcp import holder_of
@@ -35,7 +35,7 @@ from longhaul.workflows import activity_failures, activity_inputs, activity_opti
 from longhaul.workflows.background import Background
 from longhaul.workflows.hosts import AtFiles
 from longhaul.workflows.running_activities import Underway, WorkInterrupted, undisturbed
-from longhaul.workflows.subagents import Children, tell_hub
+from longhaul.workflows.subagents import Children, tell_asker, tell_hub
 from longhaul.workflows.within_task import FusedReads
 
 AHEAD_ENTRIES = 2
@@ -268,7 +268,9 @@ class Doing:
         del self.running[call_id]
         self._write(outcome)
 
-    async def look(self, step: Probe | Verify | HandleInterrupt | Memorise | Tell | Report | TellHub) -> None:
+    async def look(
+        self, step: Probe | Verify | HandleInterrupt | Memorise | Tell | Report | TellAsker | TellHub
+    ) -> None:
         """Find out what is true outside, of a call or of a signature; or speak with hooks and other sessions there."""
         match step:
             case HandleInterrupt():
@@ -277,6 +279,8 @@ class Doing:
                 await self.memorise()
             case Tell() | Report():
                 await self.children.say(step)
+            case TellAsker(request):
+                self._write(await tell_asker(self._record, request))
             case TellHub(hub, reply):
                 self._write(await tell_hub(self._record, hub, reply))
             case Probe(call_id):

@@ -27,8 +27,8 @@ from temporalio.worker import (
 from longhaul.activities.contract import HEAR_CHILD, ChildHeard, HearChild
 from longhaul.agent import entries as e
 from longhaul.agent.decisions.subagent_start import at_work, beginning, lost, not_begun, started
-from longhaul.agent.entries import HubTold
-from longhaul.agent.letters.bodies import CHILD_REPORTED, REPORT_AGAIN, Unusable
+from longhaul.agent.entries import AskerTold, HubTold
+from longhaul.agent.letters.bodies import ANSWERED, CHILD_REPORTED, REPORT_AGAIN, Unusable
 from longhaul.agent.letters.peer_operations import take_report
 from longhaul.agent.plain.ids import reply_id
 from longhaul.agent.record import Record
@@ -36,7 +36,7 @@ from longhaul.agent.steps import Report, Tell
 from longhaul.agent.values.conversation.messages import ToolCallState, UserMsg, title_of
 from longhaul.agent.values.hubs import MEMBER_SAID
 from longhaul.agent.values.subagents import Child
-from longhaul.agent.views.session_views import member_said, report
+from longhaul.agent.views.session_views import answer, member_said, report
 from longhaul.workflows import activity_options
 from longhaul.workflows.contract import (
     AGENT,
@@ -90,6 +90,13 @@ async def signal(workflow_id: str, letter: str, body: dict[str, Any]) -> str:
     except FailureError as error:
         return str(error) or type(error).__name__
     return ""
+
+
+async def tell_asker(record: Record, request: str) -> AskerTold:
+    """What is to be written down of it. A workflow that has ended is told nothing more."""
+    asker = record.askers[request]
+    body = answer(record, asker).model_dump(mode="json")
+    return AskerTold(request_id=request, error=await signal(asker.workflow_id, ANSWERED, body))
 
 
 async def tell_hub(record: Record, hub: str, reply: str) -> HubTold:

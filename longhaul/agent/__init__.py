@@ -31,6 +31,7 @@ is carried (`agent.life.rollover_state`).
     Memorise   write the reply down in the long-term memory (`agent.decisions.model_turn`)
     Tell       pass an interrupt, a pause or its end on to sub-agents (`agent.decisions.subagent_start`)
     Report     say to the session that started this one how the task ended
+    TellAsker  say to a workflow of an application how the request ended that it waits for
     TellHub    say to a hub that the session is in what a reply came to (`agent.decisions.rollover`)
     Finish     end the reply
     Idle       wait for a request

@@ -48,7 +48,14 @@ from longhaul.agent.decisions.session_tools.all_session_tools import answer
 from longhaul.agent.decisions.session_tools.waiting_tools import woken
 from longhaul.agent.decisions.structured_output import ended as ended_in_form
 from longhaul.agent.decisions.structured_output import must_call
-from longhaul.agent.decisions.subagent_start import ends_with_report, owes_report, put_aside_first, to_tell
+from longhaul.agent.decisions.subagent_start import (
+    closes_with_answer,
+    ends_with_report,
+    owes_report,
+    put_aside_first,
+    to_tell,
+    to_tell_asker,
+)
 from longhaul.agent.fold.agent_state import OpenCall, ReplyContext
 from longhaul.agent.fold.all_changes import CALLS_AT_ONCE, next_batch
 from longhaul.agent.fold.reminder_state import is_watched, to_be_told
@@ -75,6 +82,7 @@ from longhaul.agent.steps import (
     Restore,
     Step,
     TakeIn,
+    TellAsker,
     Think,
     Verify,
 )
@@ -97,6 +105,8 @@ def _next(record: Record, load: Load) -> Step:  # noqa: C901, PLR0911, PLR0912  
         return Park("person") if record.life.hold else Restore()
     if owes_report(record):
         return Report()
+    if asker := to_tell_asker(record):
+        return TellAsker(asker.request_id)
     if telling := to_tell(record, load) or to_tell_hub(record) or to_take_over(record, load):
         return telling
     if load.running:
@@ -206,7 +216,7 @@ def _closing(record: Record, reply: ReplyContext) -> tuple[ToolResultBlock, ...]
 
 
 def _between_replies(record: Record, load: Load) -> Step:
-    if ends_with_report(record):
+    if ends_with_report(record) or closes_with_answer(record):
         return close(record, load)
     # A request that waits is no reason: what it comes to is written down in a moment. A mark of closing is.
     if (

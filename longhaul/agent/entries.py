@@ -30,7 +30,7 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec, ContextConfig, Mode
 from longhaul.agent.values.spec.mcp import Sampled
 from longhaul.agent.values.spec.workspace import FAST_SECONDS
 from longhaul.agent.values.stuck_detection import Pattern
-from longhaul.agent.values.subagents import BackgroundCommand, Child, Fate, Outcome, Parent
+from longhaul.agent.values.subagents import Asker, BackgroundCommand, Child, Fate, Outcome, Parent
 from longhaul.agent.values.tasks import Task
 
 WRITTEN = "written by a person"
@@ -1088,6 +1088,24 @@ class ReportAsked(Entry):
 ChildEntry = ChildStarted | ChildrenTold | ChildEnded | ParentTold | ReportAsked
 
 
+class AskerCame(Entry):
+    """A workflow of an application waits for the end of a request, which may have been accepted before."""
+
+    kind: Literal["asker_came"] = "asker_came"
+    asker: Asker
+
+
+class AskerTold(Entry):
+    """That workflow knows how the request ended; `error`: why it can't be told."""
+
+    kind: Literal["asker_told"] = "asker_told"
+    request_id: str
+    error: str = sparse("")
+
+
+AskEntry = AskerCame | AskerTold
+
+
 class SessionOpened(Entry):
     """The first entry: who talks with which agent."""
 
@@ -1204,6 +1222,7 @@ AnyEntry = Annotated[
     | SleepEntry
     | InputEntry
     | ChildEntry
+    | AskEntry
     | BackgroundEntry
     | HubEntry
     | BudgetEntry

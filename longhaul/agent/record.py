@@ -68,17 +68,23 @@ class Record(Ledger):
             self.write(found.model_copy(update={"carried": None}), at)
             if self.reply is not None and (found.source == "history" or found.hold):
                 self.write(cut_off(self, self.reply), at)
+            refused = dict[str, str]()
             for entry in meanwhile:
-                self._take_anew(entry, at)
+                self._take_anew(entry, at, refused)
         else:
             self.write(found, at)
 
-    def _take_anew(self, entry: e.AnyEntry, at: int) -> None:
+    def _take_anew(self, entry: e.AnyEntry, at: int, refused: dict[str, str]) -> None:
+        """`refused`: why requests were not taken, by id: whoever waits for such a request has to hear of it."""
         if isinstance(entry, e.RequestAccepted) and (before := self.requests.handled.get(entry.request_id)):
             if before.body_digest != entry.body_digest:
                 reason = f"submit: request_id {entry.request_id[:100]!r} was used before for another message"
                 self.write(e.LetterRefused(name="submit", reason=reason, count=self.refused.count + 1), at)
+                refused[entry.request_id] = reason
             return
+        if isinstance(entry, e.AskerCame) and entry.asker.request_id in refused:
+            why = refused[entry.asker.request_id]
+            entry = entry.model_copy(update={"asker": entry.asker.model_copy(update={"refused": why})})
         self.write(entry, at)
 
     def take(self, entry: e.AnyEntry) -> None:

@@ -184,6 +184,13 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
+class TellAsker:
+    """Say to the workflow that has asked for it how a request ended."""
+
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class TellHub:
     """Say to this hub what a reply came to."""
 
@@ -233,6 +240,7 @@ Step = (
     | Finish
     | Tell
     | Report
+    | TellAsker
     | TellHub
     | TakeOver
     | Idle

@@ -8,6 +8,7 @@ from dataclasses import replace
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from longhaul.agent.plain.ids import check_name
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files import Agent, checked, find_agent
@@ -20,7 +21,6 @@ from longhaul.starter.client.memories import KnowledgeOfWorkers, MemoriesOfUser
 from longhaul.starter.client.schedules import Schedules
 from longhaul.starter.client.session import Session, of_card
 from longhaul.starter.client.user_rules import RulesOfUser
-from longhaul.starter.client.wire import check_name
 from longhaul.starter.reach.connection import Naming, connect, let_go, settle_before_exit
 from longhaul.starter.reach.pollers import time_at
 from longhaul.starter.settings import Settings

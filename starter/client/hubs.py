@@ -17,6 +17,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from longhaul.agent.hub_membership import PUT_OUT, HubState
 from longhaul.agent.plain.errors import BadInput, Unavailable
+from longhaul.agent.plain.ids import check_name
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.hubs import NAME
 from longhaul.starter.client.cards import texts_of_memo
@@ -25,7 +26,6 @@ from longhaul.starter.client.states.deletion import delete_ended, look_again
 from longhaul.starter.client.wire import (
     Refused,
     as_messages,
-    check_name,
     check_size,
     plain,
     refusal_of,

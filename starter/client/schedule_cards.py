@@ -11,12 +11,12 @@ from typing import Literal, cast
 from pydantic import ValidationError
 
 from longhaul.agent.plain.errors import BadInput
+from longhaul.agent.plain.ids import check_name
 from longhaul.agent.plain.values import OpenValue, digest_of, sparse
 from longhaul.agent.values.deadlines import LONGEST_SECONDS
 from longhaul.agent.values.scheduled_request import Overlap, ScheduledRequest
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files import checked
-from longhaul.starter.client.wire import check_name
 
 PREFIX = "longhaul.schedule."
 """Of our ids among the schedules of a namespace."""

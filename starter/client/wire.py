@@ -40,8 +40,6 @@ BODY_LIMIT_BYTES = 1_500_000
 """The server takes no payload above 2 MiB, and an update that large would leave its caller without an answer."""
 BODY_LIMIT_BY_REFERENCE_BYTES = 15_500_000
 """Through a blob store: the session refuses more than 16 MB, for it has to carry them."""
-NAME_LIMIT_CHARS = 600
-"""A search attribute holds 2 KiB, and a character may take three bytes of it."""
 
 
 class Refused(LonghaulError):
@@ -62,14 +60,6 @@ Given = dict[str, Any] | None
 Asked = type[BaseModel] | Mapping[str, Any] | None
 """The form of an answer: a model, or a JSON schema."""
 """What comes with a request for hooks and tools."""
-
-
-def check_name(what: str, name: str) -> None:
-    """Raise ValueError for a session, user or agent name that could not be stored as it is."""
-    if len(name) > NAME_LIMIT_CHARS:
-        raise ValueError(f"{what}: a name of {len(name)} characters is too long; the most is {NAME_LIMIT_CHARS}")
-    if any("\ud800" <= char <= "\udfff" for char in name) or "\0" in name:
-        raise ValueError(f"{what}: {name!r} is not text that can be stored; leave out NUL and lone surrogates")
 
 
 def check_given(field: str, named: str | None) -> None:

@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp
 
 from longhaul.agent.letters.answers import BackgroundEnds
-from longhaul.starter.client.wire import check_name
+from longhaul.agent.plain.ids import check_name
 from longhaul.starter.console import pages
 from longhaul.starter.console.console_request import NAMED, Visit, message_of
 from longhaul.starter.console.schema_forms import Field, answers_of, edited, fields_of

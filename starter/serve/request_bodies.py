@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from longhaul.agent.letters.bodies import Binding, ExternalResultItem, Rules
+from longhaul.agent.plain.ids import check_name
 from longhaul.agent.plain.values import Many, Value, sparse
 from longhaul.agent.views.trajectory import Kind
-from longhaul.starter.client.wire import check_name
 
 LONGEST_WAIT_SECONDS = 60
 MOST_MESSAGES = 500

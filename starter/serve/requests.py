@@ -13,14 +13,13 @@ from pydantic import BaseModel, ValidationError
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp
 
-from longhaul.agent.plain.ids import MAX_ID_CHARS
+from longhaul.agent.plain.ids import MAX_ID_CHARS, check_name
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.starter.client.agent_files import BadAgent, agent_names, named_agent
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.reading.queries import NoSession
 from longhaul.starter.client.session import Session
-from longhaul.starter.client.wire import check_name
 from longhaul.starter.folder_trust import BadSettingsFile, Untrusted
 from longhaul.starter.serve.problems import Problem, wrong
 from longhaul.starter.serve.request_bodies import Nothing, Whose

@@ -16,7 +16,7 @@ from typing import Literal, get_args
 from urllib.parse import quote, unquote
 
 from longhaul.agent.plain.errors import BadSetup
-from longhaul.starter.client.wire import check_name
+from longhaul.agent.plain.ids import check_name
 
 Scope = Literal["read", "answer", "approve", "edit", "steer", "admin"]
 """Look; talk; decide about calls; put other arguments into a call; change how a session works and what it may do

@@ -25,9 +25,9 @@ from longhaul.agent.letters.all_letters import row_of
 from longhaul.agent.letters.answers import Notified
 from longhaul.agent.letters.bodies import Notify
 from longhaul.agent.plain.errors import BadSetup
+from longhaul.agent.plain.ids import check_name
 from longhaul.agent.plain.values import OpenValue
 from longhaul.agent.values.deadlines import MOST_EVENT_CHARS, MOST_PAYLOAD_CHARS
-from longhaul.starter.client.wire import check_name
 from longhaul.starter.serve.acts import by_letter
 from longhaul.starter.serve.problems import Problem, problem_of
 from longhaul.starter.serve.request_bodies import Name, Whose

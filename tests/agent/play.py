@@ -45,6 +45,7 @@ from longhaul.agent.steps import (
     TakeIn,
     TakeOver,
     Tell,
+    TellAsker,
     TellHub,
     Think,
     Verify,
@@ -218,7 +219,7 @@ class Play:
                 while self.meanwhile:
                     self.meanwhile.pop(0)()
                 self.complete()
-            elif isinstance(step, RollOver | Close | TellHub):
+            elif isinstance(step, RollOver | Close | TellHub | TellAsker):
                 return step
             elif isinstance(step, Park | Idle):
                 if not self.running or hold:
@@ -250,7 +251,7 @@ class Play:
                 self.write(entry)
             case Finish(reply_id, reason, error, closing, said):
                 self.write(e.ReplyFinished(reply_id=reply_id, reason=reason, error=error, closing=closing, said=said))
-            case Park() | Idle() | RollOver() | Close() | Tell() | Report() | TellHub() | TakeOver():
+            case Park() | Idle() | RollOver() | Close() | Tell() | Report() | TellHub() | TellAsker() | TakeOver():
                 pass
             case _ as never:
                 assert_never(never)

@@ -39,7 +39,7 @@ def _rules_of(play: Play) -> tuple[PermissionRule, ...]:
             (
                 "there is no signal or update 'shout'; there are: submit, confirm, external_result, settle, interrupt, "
                 "stop_background, observe, notify, configure, compact, pause, step, resume, budget, rules, replace_state, "
-                "worker_left, worker_lacks, child_reported, report_again, hub_says"
+                "worker_left, worker_lacks, child_reported, ask, report_again, hub_says"
             ),
         ),
         ("confirm", [], "confirm takes one JSON object, and 0 arguments came"),

@@ -111,6 +111,8 @@ WHILE_IT_LASTS = {
         "Underway._handles",
         "AgentHub._telling",
         "Children._watched",
+        "_Asks.running",
+        "_Asks.answers",
         "_Instance._under_way",
     ),
 }

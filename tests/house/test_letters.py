@@ -20,7 +20,7 @@ from longhaul.starter.serve.routes import OPERATIONS, SPELT_OUT, S
 
 PAGE = (Path(__file__).parents[2] / "docs" / "people" / "steering.md").read_text(encoding="utf-8")
 BY_PEOPLE = [row for row in LETTERS if row.method]
-BY_OTHERS = {"worker_left", "worker_lacks", "child_reported", "report_again", "hub_says"}
+BY_OTHERS = {"worker_left", "worker_lacks", "child_reported", "report_again", "ask", "hub_says"}
 """What workers send of themselves, and the sessions of a tree to each other."""
 NO_COMMAND = {"configure"}
 """A session's settings are changed from code and over HTTP."""

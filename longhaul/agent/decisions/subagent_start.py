@@ -4,6 +4,10 @@ report.
 A sub-agent never gets what the session that starts it does not have, except what its own agent file says: its
 tools and its own allow rules. Budget that is reserved for it can be spent by nobody else, and what is left comes
 back at the end of its task; so a tree of sessions spends no more than its root allows.
+
+A workflow of an application that asks for a reply hears of its end by what the session's workflow returns, which costs
+nothing, if the session was started for it and nothing keeps the session open; else by a signal. So a queued message, a
+pause, an unknown outcome or a command in the background never keeps whoever asked waiting.
 """
 
 from collections.abc import Sequence
@@ -41,7 +45,7 @@ from longhaul.agent.values.permission import (
 )
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig, Secrets
 from longhaul.agent.values.spec.workspace import SANDBOXES, Seal, Workspace, branch_of
-from longhaul.agent.values.subagents import AGENT, LONGEST_TASK_CHARS, MOST_LEVELS, Child, Parent
+from longhaul.agent.values.subagents import AGENT, LONGEST_TASK_CHARS, MOST_LEVELS, Asker, Child, Parent
 
 IDLE_SECONDS = 3_600
 """A sub-agent's session closes an hour after its last work, where its agent file says nothing else."""
@@ -368,11 +372,13 @@ def ends_with_report(record: Record) -> bool:
     """Whether it is to close now, and what its workflow returns is the report: nobody waits for anything else of it,
     and it can be written down."""
     parent = record.parent
+    return parent is not None and parent.by_result and _is_due(record) and is_done(record)
+
+
+def is_done(record: Record) -> bool:
+    """Whether nobody waits for anything else of this session, and it can be written down."""
     return (
-        parent is not None
-        and parent.by_result
-        and _is_due(record)
-        and record.reply is None
+        record.reply is None
         and not record.requests.queue
         and record.compaction.asked is None
         and record.pause is None
@@ -401,6 +407,36 @@ def task_reply(record: Record) -> str | None:
         return None
     reply = record.requests.handled[parent.call_id].reply_id
     return reply if reply in record.requests.finished else None
+
+
+def answered(record: Record) -> Asker | None:
+    """The first asker whose request has ended, or was refused, and who was not told; None: there is none."""
+    return next((asker for asker in record.askers.values() if not asker.error and _has_ended(record, asker)), None)
+
+
+def to_tell_asker(record: Record) -> Asker | None:
+    """The same, of those who are told by a signal."""
+    asker = answered(record) if record.askers else None
+    return None if asker is None or closes_with_answer(record) else asker
+
+
+def closes_with_answer(record: Record) -> bool:
+    """Whether the session is to close now, and what its workflow returns is the answer."""
+    waiting = [asker for asker in record.askers.values() if not asker.error]
+    return (
+        len(waiting) == 1
+        and waiting[0].by_result
+        and not waiting[0].refused
+        and _has_ended(record, waiting[0])
+        and is_done(record)
+        and not record.life.hold
+        and not any(known.owed for known in record.hubs.values())
+    )
+
+
+def _has_ended(record: Record, asker: Asker) -> bool:
+    handled = record.requests.handled.get(asker.request_id)
+    return bool(asker.refused) or (handled is not None and handled.reply_id in record.requests.finished)
 
 
 def at_work(record: Record) -> tuple[Child, ...]:

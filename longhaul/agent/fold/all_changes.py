@@ -87,6 +87,8 @@ def apply(ledger: Ledger, entry: e.AnyEntry) -> None:
     else:
         _apply_single(ledger, cast(e.SingleEntry, entry))
     request_state.end_of_step(ledger, entry)
+    if ledger.askers:
+        subagent_state.note_for_askers(ledger, entry)
 
 
 _BY_SUBJECT: tuple[tuple[Any, Callable[[Ledger, Any], None]], ...] = (
@@ -101,6 +103,7 @@ _BY_SUBJECT: tuple[tuple[Any, Callable[[Ledger, Any], None]], ...] = (
     (e.SleepEntry, notification_state.apply_sleep),
     (e.InputEntry, call_state.apply_server_question),
     (e.ChildEntry, subagent_state.apply_subagent),
+    (e.AskEntry, subagent_state.apply_ask),
     (e.BackgroundEntry, subagent_state.apply_background),
     (e.BudgetAllotted, subagent_state.raise_later),
     (e.HubEntry, request_state.apply_hub),

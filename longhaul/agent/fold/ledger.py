@@ -23,7 +23,7 @@ from longhaul.agent.values.hubs import Membership
 from longhaul.agent.values.permission import PermissionContext, PermissionRule
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import FAST_SECONDS
-from longhaul.agent.values.subagents import BackgroundCommand, Child, Parent
+from longhaul.agent.values.subagents import Asker, BackgroundCommand, Child, Parent
 
 
 class Anchor(NamedTuple):
@@ -404,6 +404,10 @@ class Ledger:
     """None in a session that nobody has told of an event: it costs nothing in what is carried."""
     parent: Parent | None = None
     """Of a sub-agent: who started it."""
+    askers: Annotated[dict[str, Asker], Field(exclude_if=lambda askers: not askers)] = field(
+        default_factory=dict[str, Asker]
+    )
+    """By request id, the oldest first: workflows that wait for its end, and the newest that could not be told."""
     children: dict[str, Child] = field(default_factory=dict[str, Child])
     """Sub-agents by the call that started them, the oldest first: those at work, and the newest that have ended."""
     commands: Annotated[dict[str, BackgroundCommand], Field(exclude_if=lambda commands: not commands)] = field(

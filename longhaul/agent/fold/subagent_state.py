@@ -10,7 +10,15 @@ from longhaul.agent import entries as e
 from longhaul.agent.entries import BackgroundEntry, CommandBegun, CommandEnded, StopAsked
 from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.values.conversation.messages import ToolCallState
-from longhaul.agent.values.subagents import KEPT_COMMANDS, MOST_CHILDREN, SOMEBODY, BackgroundCommand, Child
+from longhaul.agent.values.subagents import (
+    KEPT_ASKERS,
+    KEPT_COMMANDS,
+    MOST_CHILDREN,
+    SOMEBODY,
+    Asker,
+    BackgroundCommand,
+    Child,
+)
 
 
 def apply_subagent(ledger: Ledger, entry: e.ChildEntry) -> None:
@@ -108,6 +116,58 @@ def _keep_child(ledger: Ledger, child: Child) -> None:
 def _tell(ledger: Ledger, **fields: Any) -> None:
     if ledger.parent is not None:
         ledger.parent = ledger.parent.model_copy(update=fields)
+
+
+AFTER_A_WAIT = (
+    e.HumanDecided,
+    e.ResultReceived,
+    e.InputAnswered,
+    e.DeadlineReached,
+    e.WakeUpCame,
+    e.PauseEnded,
+    e.HoldEnded,
+    e.DoubtSettled,
+)
+"""Somebody has kept the session waiting until then, for who knows how long."""
+
+
+def apply_ask(ledger: Ledger, entry: e.AskEntry) -> None:
+    match entry:
+        case e.AskerCame(asker=asker):
+            _keep_asker(ledger, asker)
+        case e.AskerTold(request_id=request_id, error=error):
+            asker = ledger.askers.get(request_id)
+            ledger.askers = {key: one for key, one in ledger.askers.items() if key != request_id}
+            if asker is not None and error:
+                _keep_asker(ledger, asker.model_copy(update={"error": error}))
+        case _ as never:
+            assert_never(never)
+
+
+def _keep_asker(ledger: Ledger, asker: Asker) -> None:
+    """A new table: a copy of the ledger has the same one."""
+    kept = {**ledger.askers, asker.request_id: asker}
+    lost = [request_id for request_id, one in kept.items() if one.error]
+    for request_id in lost[: max(len(lost) - KEPT_ASKERS, 0)]:
+        del kept[request_id]
+    ledger.askers = kept
+
+
+def note_for_askers(ledger: Ledger, entry: e.AnyEntry) -> None:
+    """What a reply costs is what the session has spent by its end and had not by its beginning. Who has waited for a
+    person's time may have ended meanwhile, and hears by a signal: so the session learns whether anybody is there."""
+    if isinstance(entry, AFTER_A_WAIT):
+        for asker in ledger.askers.values():
+            if asker.by_result:
+                _keep_asker(ledger, asker.model_copy(update={"by_result": False}))
+    elif isinstance(entry, e.ReplyStarted | e.ReplyFinished):
+        reply_id = entry.reply_id
+        for asker in ledger.askers.values():
+            handled = ledger.requests.handled.get(asker.request_id)
+            if handled is not None and handled.reply_id == reply_id:
+                spent = sum(model.nanos for model in ledger.spent.by_model.values())
+                nanos = spent if isinstance(entry, e.ReplyStarted) else spent - asker.nanos
+                _keep_asker(ledger, asker.model_copy(update={"nanos": nanos}))
 
 
 def apply_background(ledger: Ledger, entry: BackgroundEntry) -> None:

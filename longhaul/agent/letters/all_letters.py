@@ -258,6 +258,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
         _by_body(peer_operations.worker_lacks),
     ),
     LetterRow("child_reported", bodies.ChildReport, peer_operations.reported),
+    LetterRow("ask", bodies.AskFromWorkflow, request_operations.ask),
     LetterRow(
         "report_again",
         bodies.ReportAgain,

@@ -24,6 +24,7 @@ from longhaul.agent.values.conversation.messages import (
     ToolCallBlock,
     ToolResultBlock,
     ToolResultState,
+    Usage,
 )
 from longhaul.agent.values.deadlines import MOST_EVENT_CHARS, MOST_PAYLOAD_CHARS
 from longhaul.agent.values.permission import Analyzers, Confirming, PermissionMode, PermissionRule, only_known_keys
@@ -68,6 +69,10 @@ WORKER_LACKS = "worker_lacks"
 
 CHILD_REPORTED = "child_reported"
 """The signal with which a sub-agent says how its task ended."""
+ASK = "ask"
+"""The signal with which a workflow of an application asks a session that is open."""
+ANSWERED = "longhaul_answered"
+"""The signal with which a session tells that workflow how it ended."""
 REPORT_AGAIN = "report_again"
 """The signal with which a session asks a sub-agent for that once more."""
 
@@ -219,6 +224,30 @@ class ChildReport(Value):
     doubtful: Annotated[Amount, AfterValidator(bounded)] = Amount()
 
 
+class UnknownOutcome(OpenValue):
+    """A tool call of which nobody knows yet whether it happened."""
+
+    call_id: str
+    tool: str
+    why: str = ""
+
+
+class AskAnswer(OpenValue):
+    """How a request of a workflow has ended. Sessions send it, and return it when they close with it."""
+
+    request_id: str
+    session_id: str
+    state: Literal["success", "error", "interrupted", "busy", "refused"]
+    words: str = ""
+    """The last words of the reply; where it did not complete, or was not begun, the reason before them."""
+    value: dict[str, Any] | None = None
+    """Of a request for one."""
+    usage: Usage = Usage()
+    cost: float | None = None
+    """Dollars; None where no worker knows the price."""
+    unknown: tuple[UnknownOutcome, ...] = ()
+
+
 class ReportAgain(Value):
     """Of a sub-agent: say once more how its task ended, if it has. Sessions send it."""
 
@@ -364,6 +393,21 @@ class Submit(Value):
 
     structured_schema: AskedSchema | None = None
     """JSON Schema of an object that the answer has to fit, up to 32 kB; then it is in the message's `metadata`."""
+
+    _checked = field_validator("messages")(from_outside)
+
+
+class AskFromWorkflow(Value):
+    """Ask for a reply, and have its end told to a workflow of an application. Workflows send it."""
+
+    request_id: Binding = Field(max_length=MAX_ID_CHARS)
+    """Sent again, it has the same end told once more."""
+    workflow_id: Binding = Field(max_length=MAX_ID_CHARS)
+    """Of whoever asks."""
+    messages: Messages = Field(min_length=1)
+    structured_schema: AskedSchema | None = None
+    unless_busy: bool = False
+    """While another reply is being made, or a request waits, nothing is asked for."""
 
     _checked = field_validator("messages")(from_outside)
 

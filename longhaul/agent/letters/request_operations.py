@@ -15,6 +15,7 @@ from longhaul.agent.fold.agent_state import ReplyContext
 from longhaul.agent.fold.context_state import tokens
 from longhaul.agent.fold.notification_state import asleep
 from longhaul.agent.letters.bodies import (
+    AskFromWorkflow,
     Compact,
     Interrupt,
     Letter,
@@ -35,6 +36,7 @@ from longhaul.agent.record import Record
 from longhaul.agent.steps import Act, Answer, BeginStep, Checkpoint, Compress, Park, Prepare, Probe, Remind, Step, Think
 from longhaul.agent.values.conversation.messages import ToolCallState
 from longhaul.agent.values.deadlines import KEPT_WAKE_UPS
+from longhaul.agent.values.subagents import BUSY, Asker
 
 MAX_QUEUE = 500
 MAX_QUEUE_BYTES = 32_000_000
@@ -47,12 +49,17 @@ def waiting(record: Record) -> list[e.RequestAccepted]:
     return [*record.requests.steering, *record.requests.queue]
 
 
+def digest_of_request(body: Submit | AskFromWorkflow) -> str:
+    """Tells the same request sent twice from another one under the same id."""
+    sent = [message.model_dump(mode="json") for message in body.messages]
+    beside = {"context": body.context} if isinstance(body, Submit) and body.context else {}
+    beside |= {"structured_schema": body.structured_schema} if body.structured_schema is not None else {}
+    return digest_of([*sent, beside] if beside else sent)
+
+
 def submit(record: Record, body: Submit, letter: Letter) -> Received:
     request_id = body.request_id or letter.fresh_id
-    sent = [message.model_dump(mode="json") for message in body.messages]
-    beside = {"context": body.context} if body.context else {}
-    beside |= {"structured_schema": body.structured_schema} if body.structured_schema is not None else {}
-    digest = digest_of([*sent, beside] if beside else sent)
+    digest = digest_of_request(body)
     if before := record.requests.handled.get(request_id):
         if before.body_digest != digest:
             raise Unusable(f"request_id {request_id!r} was used before for another message; take a new id")
@@ -82,6 +89,24 @@ def submit(record: Record, body: Submit, letter: Letter) -> Received:
     if body.when == "queue":
         return Received((entry,), answer)
     return _urgent(record, entry, answer)
+
+
+def ask(record: Record, body: AskFromWorkflow, letter: Letter) -> Received:
+    """Whoever asks hears of a refusal too: a signal has no answer, and nobody may wait for a reply that never comes."""
+    asker = Asker(workflow_id=body.workflow_id, request_id=body.request_id)
+    request = Submit(
+        request_id=body.request_id,
+        messages=body.messages,
+        structured_schema=body.structured_schema,
+        unless_busy=body.unless_busy,
+    )
+    try:
+        received = submit(record, request, letter)
+    except Unusable as why:
+        return Received((e.AskerCame(asker=asker.model_copy(update={"refused": str(why)})),), {"refused": str(why)})
+    if received.answer.get("busy"):
+        return Received((e.AskerCame(asker=asker.model_copy(update={"refused": BUSY})),), received.answer)
+    return Received((*received.entries, e.AskerCame(asker=asker)), received.answer)
 
 
 def observe(_: Record, body: Observe) -> Received:

@@ -24,6 +24,7 @@ SENTENCES = {
     "worker_left": "A worker was shut down in the midst of it",
     "worker_lacks": "A worker can't do what the session waits for",
     "child_reported": "A sub-agent's task has ended",
+    "ask": "A workflow of an application asks for a reply, and waits for its end",
     "report_again": "Its sub-agent is to say so once more",
     "hub_says": "What was said in a hub that the session is in",
 }

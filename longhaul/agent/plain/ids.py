@@ -22,6 +22,18 @@ _OPAQUE = "longhaul/##"
 _ODD = re.compile(r"[^A-Za-z0-9_.@-]")
 
 
+NAME_LIMIT_CHARS = 600
+"""A search attribute holds 2 KiB, and a character may take three bytes of it."""
+
+
+def check_name(what: str, name: str) -> None:
+    """Raise ValueError for a session, user or agent name that could not be stored as it is."""
+    if len(name) > NAME_LIMIT_CHARS:
+        raise ValueError(f"{what}: a name of {len(name)} characters is too long; the most is {NAME_LIMIT_CHARS}")
+    if any("\ud800" <= char <= "\udfff" for char in name) or "\0" in name:
+        raise ValueError(f"{what}: {name!r} is not text that can be stored; leave out NUL and lone surrogates")
+
+
 def workflow_id(agent: str, user: str | None, session: str) -> str:
     """Readable where the names are plain and short, hashed where they are long; never the same for two triples.
 

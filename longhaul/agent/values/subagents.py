@@ -59,6 +59,27 @@ class Parent(OpenValue):
     """It is told by what this session's workflow returns, which closes with the end of the task."""
 
 
+class Asker(OpenValue):
+    """A workflow of an application that waits for the end of a request; part of the session state."""
+
+    workflow_id: str
+    request_id: str
+    by_result: bool = sparse(False)
+    """It hears the answer by what this session's workflow returns, if nothing keeps the session open then."""
+    refused: str = sparse("")
+    """Why the session did not take the request."""
+    error: str = sparse("")
+    """Why the answer could not be sent: the workflow has ended."""
+    nanos: int = sparse(0)
+    """Billionths of a dollar that the session had spent before its reply began; after its end, what the reply cost."""
+
+
+BUSY = "the session is busy"
+"""As `Asker.refused`, of a workflow that did not want to wait for its turn."""
+KEPT_ASKERS = 50
+"""Askers that could not be told and are remembered."""
+
+
 class Child(OpenValue):
     """What a session knows of a sub-agent that it has started."""
 

@@ -24,17 +24,18 @@ from longhaul.agent.decisions.budget_limits import seconds_of, steps_of
 from longhaul.agent.decisions.deadline_steps import expires_at
 from longhaul.agent.decisions.subagent_start import task_reply
 from longhaul.agent.entries import AnyEntry, DeadlineReached, HumanDecided, InputAnswered, ResultReceived, ToolReturned
-from longhaul.agent.fold.ledger import Ledger, Spent
-from longhaul.agent.letters.bodies import ChildReport
+from longhaul.agent.fold.ledger import Finished, Ledger, Spent
+from longhaul.agent.letters.bodies import AskAnswer, ChildReport, UnknownOutcome
 from longhaul.agent.letters.result_operations import blocking, open_doubts
 from longhaul.agent.plain.measures import iso
 from longhaul.agent.plain.values import OpenValue, canonical_json, sparse
 from longhaul.agent.record import Record
 from longhaul.agent.values.budget import GIVEN_BACK, LIMITS, NANOS, NEW_ACCOUNT, Account, Amount, shown
 from longhaul.agent.values.conversation.messages import ContentBlock, FinishedReason, Msg, ToolResultBlock
+from longhaul.agent.values.conversation.tools import answered_in
 from longhaul.agent.values.hubs import LONGEST_SAID_CHARS
 from longhaul.agent.values.spec.workspace import BRANCHES
-from longhaul.agent.values.subagents import LONGEST_REPORT_CHARS
+from longhaul.agent.values.subagents import BUSY, LONGEST_REPORT_CHARS, Asker
 from longhaul.agent.values.tasks import MOST_TASKS, NotebookPlan, Task, TaskState, progress
 from longhaul.agent.views.transcript import reply_message
 
@@ -233,9 +234,14 @@ def path(record: Record, tool: str) -> str:
 
 
 def family(record: Record) -> dict[str, Any]:
-    """For the status: who started it, and its sub-agents."""
+    """For the status: who started it, who waits for it, and its sub-agents."""
     above = BETWEEN.join((*record.parent.path, record.spec.name)) if record.parent else ""
-    return {"path": above, "children": tuple(record.children.values()), "commands": tuple(record.commands.values())}
+    return {
+        "path": above,
+        "askers": tuple(record.askers.values()),
+        "children": tuple(record.children.values()),
+        "commands": tuple(record.commands.values()),
+    }
 
 
 def report(record: Record) -> ChildReport | None:
@@ -244,14 +250,7 @@ def report(record: Record) -> ChildReport | None:
     if reply is None or record.parent is None:
         return None
     ended = record.requests.finished[reply]
-    said = reply_message(record, reply)
-    words = _answer(said) if said is not None else ""
-    if not words:  # of an earlier life the context alone has them
-        blocks = [block for each in record.state.context if each.id == reply for block in each.content]
-        words = last_words(blocks)
-        if not words and ended.reason is not FinishedReason.COMPLETED:
-            # Also those before its last call: whoever gave the task has nothing else of it.
-            words = next((block.text for block in reversed(blocks) if block.type == "text"), "")
+    words = _words_at_the_end(record, ended)
     return ChildReport(
         call_id=record.parent.call_id,
         session_id=record.state.session_id,
@@ -261,6 +260,57 @@ def report(record: Record) -> ChildReport | None:
         ),
         tainted=record.state.tainted[:1_000],
         **_spent(record),
+    )
+
+
+def _words_at_the_end(record: Record, ended: Finished) -> str:
+    reply = ended.reply_id
+    said = reply_message(record, reply)
+    words = _answer(said) if said is not None else ""
+    if not words:  # of an earlier life the context alone has them
+        blocks = [block for each in record.state.context if each.id == reply for block in each.content]
+        words = last_words(blocks)
+        if not words and ended.reason is not FinishedReason.COMPLETED:
+            # Also those before its last call: whoever gave the task has nothing else of it.
+            words = next((block.text for block in reversed(blocks) if block.type == "text"), "")
+    return words
+
+
+LARGEST_ANSWER_BYTES = 200_000
+"""Of a value that a workflow has asked for: it stands in the history of that workflow too."""
+
+
+def answer(record: Record, asker: Asker) -> AskAnswer:
+    """What a workflow is told whose request has ended, or was not taken."""
+    session = record.state.session_id
+    if asker.refused:
+        state: Literal["busy", "refused"] = "busy" if asker.refused == BUSY else "refused"
+        return AskAnswer(request_id=asker.request_id, session_id=session, state=state, words=asker.refused)
+    ended = record.requests.finished[record.requests.handled[asker.request_id].reply_id]
+    said, words = reply_message(record, ended.reply_id), _words_at_the_end(record, ended)
+    if said is not None and said.content:
+        content: Sequence[ContentBlock] = said.content
+    else:  # of an earlier life the context alone has it
+        content = [block for each in record.state.context if each.id == ended.reply_id for block in each.content]
+    value: dict[str, Any] | None = answered_in(content, ended.reason).get("structured_output")
+    why = ended.error.message if ended.error else ""
+    if value is not None and (size := len(canonical_json(value))) > LARGEST_ANSWER_BYTES:
+        most = LARGEST_ANSWER_BYTES // 1000
+        why, value = f"the value has {size // 1000} kB, and the most is {most} kB; ask for a smaller one", None
+    completed = ended.reason is FinishedReason.COMPLETED and not why
+    reason = "" if completed else f"{ended.reason.value}{f': {why}' if why else ''}"
+    return AskAnswer(
+        request_id=asker.request_id,
+        session_id=session,
+        state="success" if completed else "interrupted" if ended.reason is FinishedReason.INTERRUPTED else "error",
+        words=_cut_report("\n".join(part for part in (reason, words) if part)),
+        value=value,
+        usage=ended.usage,
+        cost=asker.nanos / NANOS if asker.nanos else None,
+        unknown=tuple(
+            UnknownOutcome(call_id=doubt.call_id, tool=doubt.tool, why=_cut_line(doubt.why))
+            for doubt in open_doubts(record, ended.reply_id)
+        ),
     )
 
 

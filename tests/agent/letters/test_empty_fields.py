@@ -42,6 +42,7 @@ BODIES: tuple[dict[str, Any], ...] = (
     WORKER,
     {**WORKER, "why": "w"},
     {"call_id": "c-1", "session_id": "s-1", "state": "success", "output": "o", "tainted": "t"},
+    {"request_id": "r-1", "workflow_id": "order-17", "messages": SAID},
     {"call_id": "c-1"},
     {
         "hub": "h",
@@ -81,6 +82,8 @@ REFUSED: dict[str, str] = dict.fromkeys(
         "ChildReport.call_id",
         "ChildReport.session_id",
         "ReportAgain.call_id",
+        "AskFromWorkflow.request_id",
+        "AskFromWorkflow.workflow_id",
         "HubSays.hub",
         "HubSays.life",
         "HubSays.member",
@@ -117,6 +120,7 @@ LEGAL: dict[str, str] = {
     "HubSays.user_id": "a user's name is compared with the session's: of no other name is it taken for that",
 }
 CONTENT = (
+    "AskFromWorkflow.messages",
     "Submit.messages", "Observe.messages", "Interrupt.message", "HubSays.words", "Configure.rules", "ChangeRules.add",
     "Confirm.decisions.rules", "UserConfirmResultEvent.confirm_results.rules", "Configure.analyzers",
     "Configure.middlewares", "Compact.context_config", "UserConfirmResultEvent.confirm_results.tool_call",
