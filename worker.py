@@ -26,6 +26,7 @@ from uuid import uuid4
 from temporalio.client import Client
 from temporalio.runtime import Runtime
 from temporalio.worker import Interceptor, UnsandboxedWorkflowRunner, Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from longhaul.activities.analysis import open_analyzers
 from longhaul.activities.attempt import own_session
@@ -106,19 +107,31 @@ from longhaul.stores.segments import Segments
 from longhaul.stores.state.open_store import open_store
 from longhaul.stores.state.store import StateStore, UserRules
 from longhaul.stores.streams.open_streams import EncryptedStreams, open_streams
-from longhaul.workflows.contract import keys_in
+from longhaul.workflows.contract import ENVIRONMENT, HUB, SCHEDULED, WORKFLOW, keys_in
 from longhaul.workflows.hubs import AgentHub
 from longhaul.workflows.momentary_workflows import EnvironmentQuestion, ScheduledFiring
 from longhaul.workflows.payload_passes import leave_out_needless
 from longhaul.workflows.session import AgentSession
 from longhaul.workflows.subagents import SharedKeys
 from longhaul.workflows.tracing import CarriedTraces
-from longhaul.workflows.unbegun_task_guard import ForgetfulRunner
+from longhaul.workflows.unbegun_task_guard import ForgetfulRunner, RunnerOfBoth
 
 TASK_SECONDS = 8
 """Less than `TASK_TIMEOUT`, or the server would give up first and say nothing."""
 READY = "longhaul worker: polling"
 """Printed when the worker polls; `longhaul dev` and the tests wait for it."""
+
+
+@dataclass(frozen=True)
+class Application:
+    """Workflows and activities of somebody's own, for one worker that registers them beside ours on one task queue."""
+
+    workflows: tuple[type, ...] = ()
+    activities: tuple[Callable[..., Any], ...] = ()
+
+
+NO_APPLICATION = Application()
+OURS = (AgentSession, ScheduledFiring, AgentHub, EnvironmentQuestion)
 
 
 @dataclass(frozen=True)
@@ -138,16 +151,22 @@ class _Resources:
     hints: Hints
     mcp: McpServers
     identity: str
+    application: Application
 
 
 @asynccontextmanager
 async def build(
-    client: Client, settings: Settings, providers: Providers, secrets: WorkerSecrets | None = None
+    client: Client,
+    settings: Settings,
+    providers: Providers,
+    secrets: WorkerSecrets | None = None,
+    application: Application = NO_APPLICATION,
 ) -> AsyncIterator[Worker]:
     """A worker that polls, of all activities and the session workflow; its state store is closed when it has ended.
 
-    `secrets`: as its output is masked with, if it is; None = those of the settings. Blobs are those of the client, and
-    closed with it. Raises BadStoreSetting, and what a module of the operator's does.
+    `secrets`: as its output is masked with, if it is; None = those of the settings. `application`: what else is on this
+    task queue, whose workflows run in the SDK's sandbox. Blobs are those of the client, and closed with it. Raises
+    BadStoreSetting, and what a module of the operator's does.
     """
     secrets = secrets or secrets_of(settings)
     leave_out_needless()
@@ -186,6 +205,7 @@ async def build(
             hints=Hints(streams, client.namespace, settings.task_queue),
             mcp=mcp,
             identity=await own_identity(settings, store, blobs),
+            application=application,
         )
         made = _assembled(resources)
         async with resources.hints.heard(), _polling(made):
@@ -367,16 +387,20 @@ def _assembled(resources: _Resources) -> list[Worker]:
     worker = Worker(
         client,
         task_queue=settings.task_queue,
-        workflows=[AgentSession, ScheduledFiring, AgentHub, EnvironmentQuestion],
-        activities=[*activities.of_host, *activities.of_queue],
+        workflows=[*OURS, *resources.application.workflows],
+        activities=[*activities.of_host, *activities.of_queue, *resources.application.activities],
         # The sandbox would enter and leave for every payload: a quarter of the worker's CPU. What it guards against
         # is kept out by import-linter and ruff, and the replay tests run every history inside it.
-        workflow_runner=ForgetfulRunner(
-            UnsandboxedWorkflowRunner(),
-            dropped,
-            OpenTasks(client, resources.identity),
-            resources.hints.tell,
-            ParkedRuns(dropped),
+        workflow_runner=RunnerOfBoth(
+            ForgetfulRunner(
+                UnsandboxedWorkflowRunner(),
+                dropped,
+                OpenTasks(client, resources.identity),
+                resources.hints.tell,
+                ParkedRuns(dropped),
+            ),
+            frozenset((WORKFLOW, SCHEDULED, HUB, ENVIRONMENT)),
+            SandboxedWorkflowRunner(restrictions=SandboxRestrictions.default.with_passthrough_modules("longhaul")),
         ),
         # A killed worker's sessions move on after this instead of the stock ten seconds.
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=1),

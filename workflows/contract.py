@@ -144,6 +144,10 @@ PAGE_BYTES = 200_000
 """Query answers stay under it: above 256 KB each page would leave a blob behind."""
 
 
+WRONG_ARITY = b"longhaul/wrong-arity"
+"""Encoding of the payload that stands for a start input which is not one; its data says how many came."""
+
+
 class SessionStart(OpenValue):
     """Input of a session's first run, and of each run after a roll-over (then with `carried`)."""
 

@@ -27,7 +27,7 @@ from longhaul.agent.plain.errors import what_is_wrong
 from longhaul.agent.plain.json_schemas import TooMuch, check_bounds
 from longhaul.agent.record import Record
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.workflows.contract import WORKFLOW, SessionStart
+from longhaul.workflows.contract import WORKFLOW, WRONG_ARITY, SessionStart
 from longhaul.workflows.payload_converter import KEY, why_missed, why_start_missed
 
 MAX_NAME = 200
@@ -101,16 +101,14 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def read_start(workflow_type: str, arguments: Sequence[RawValue]) -> SessionStart:
+def read_start(start: RawValue) -> SessionStart:
     """The input of a run. One that can't be read fails the workflow with a sentence: no retry could mend it."""
-    if workflow_type != WORKFLOW:
-        raise _bad_start(f"there is no workflow type {workflow_type[:MAX_NAME]!r} here; it is {WORKFLOW!r}")
-    if len(arguments) != 1:
-        raise _bad_start(f"{WORKFLOW} takes one argument, a SessionStart, and {len(arguments)} came")
-    if (why := why_start_missed(arguments[0].payload)) is not None:
+    if start.payload.metadata.get("encoding") == WRONG_ARITY:
+        raise _bad_start(f"{WORKFLOW} takes one argument, a SessionStart, and {start.payload.data.decode()} came")
+    if (why := why_start_missed(start.payload)) is not None:
         raise _bad_start(f"the start input was sent by reference, and {why}")
     try:
-        return SessionStart.model_validate_json(arguments[0].payload.data)
+        return SessionStart.model_validate_json(start.payload.data)
     except ValidationError as error:
         raise _bad_start(f"the start input is not a SessionStart: {what_is_wrong(error)}") from error
 

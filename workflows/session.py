@@ -67,6 +67,7 @@ with workflow.unsafe.imports_passed_through():
         REFUSED,
         RESET,
         TASK_TIMEOUT,
+        WORKFLOW,
         Closed,
         EventPage,
         MessagePage,
@@ -91,17 +92,17 @@ with workflow.unsafe.imports_passed_through():
     from longhaul.workflows.web_ui import Showing
 
 
-@workflow.defn(dynamic=True)
+@workflow.defn(name=WORKFLOW)
 class AgentSession:
     """Started by update-with-start of `submit`; lives until somebody closes it.
 
-    Dynamic, so that every input reaches `read_start`: the SDK itself fails the task for ever on an input of the
-    wrong arity.
+    Its own worker's runner makes one input of several or none (`unbegun_task_guard`): the SDK itself fails the task for
+    ever on an input of the wrong arity.
     """
 
     @workflow.init
-    def __init__(self, arguments: Sequence[RawValue]) -> None:
-        self._start = read_start(workflow.info().workflow_type, arguments)
+    def __init__(self, start: RawValue) -> None:
+        self._start = read_start(start)
         self._record = open_record(self._start, workflow.time_ns() // 1_000_000)
         self._doing = Doing(self._record, self._write)
         self._deadlines = DeadlineClock(self._record, self._write, self._doing.beside)
@@ -115,8 +116,8 @@ class AgentSession:
         workflow.register_random_seed_callback(self._note_reset)
 
     @workflow.run
-    async def run(self, arguments: Sequence[RawValue]) -> Closed:
-        del arguments
+    async def run(self, start: RawValue) -> Closed:
+        del start
         try:
             return await self._live()
         except asyncio.CancelledError:

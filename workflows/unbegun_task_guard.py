@@ -35,13 +35,18 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from temporalio.api.enums.v1 import CommandType
-from temporalio.bridge.proto.workflow_activation import SignalWorkflow, WorkflowActivation, WorkflowActivationJob
+from temporalio.bridge.proto.workflow_activation import (
+    InitializeWorkflow,
+    SignalWorkflow,
+    WorkflowActivation,
+    WorkflowActivationJob,
+)
 from temporalio.bridge.proto.workflow_commands import WorkflowCommand
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails, WorkflowRunner
 from temporalio.workflow import Info
 
-from longhaul.workflows.contract import AHEAD, RESET, WORKFLOW
+from longhaul.workflows.contract import AHEAD, RESET, WORKFLOW, WRONG_ARITY
 
 DIRECT = "legacy_query"
 """The SDK's id of a query that came by itself; one that came with a task has an id of its own and does no harm."""
@@ -131,6 +136,28 @@ class ForgetfulRunner(WorkflowRunner):
         self._inner.set_worker_level_failure_exception_types(types)
 
 
+class RunnerOfBoth(WorkflowRunner):
+    """Runs these workflows in one way, and those of an application in its own, as if there were no others."""
+
+    def __init__(self, ours: WorkflowRunner, names: frozenset[str], theirs: WorkflowRunner) -> None:
+        self._ours = ours
+        self._names = names
+        self._theirs = theirs
+
+    def prepare_workflow(self, defn: Any) -> None:
+        self._of(defn).prepare_workflow(defn)
+
+    def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
+        return self._of(det.defn).create_instance(det)
+
+    def set_worker_level_failure_exception_types(self, types: Sequence[type[BaseException]]) -> None:
+        self._ours.set_worker_level_failure_exception_types(types)
+        self._theirs.set_worker_level_failure_exception_types(types)
+
+    def _of(self, defn: Any) -> WorkflowRunner:
+        return self._ours if defn.name in self._names else self._theirs
+
+
 class _Instance(WorkflowInstance):
     def __init__(
         self,
@@ -179,6 +206,8 @@ class _Instance(WorkflowInstance):
         for job in act.jobs:
             if job.HasField("initialize_workflow"):
                 self._is_session = job.initialize_workflow.workflow_type == WORKFLOW
+                if self._is_session:
+                    _with_one_input(job.initialize_workflow)
             elif job.HasField("update_random_seed"):
                 seeds.append(job)
         if not seeds or not self._is_session:
@@ -249,6 +278,13 @@ def _with_jobs(act: WorkflowActivation, jobs: Sequence[WorkflowActivationJob]) -
     del part.jobs[:]
     part.jobs.extend(jobs)
     return part
+
+
+def _with_one_input(started: InitializeWorkflow) -> None:
+    """A session with several inputs, or none, says so; the SDK would fail its task for ever."""
+    if (came := len(started.arguments)) != 1:
+        del started.arguments[:]
+        started.arguments.add(metadata={"encoding": WRONG_ARITY}, data=str(came).encode())
 
 
 def _unheard(act: WorkflowActivation) -> WorkflowActivationCompletion:

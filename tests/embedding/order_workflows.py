@@ -1,12 +1,14 @@
 """Workflows of an application, in a file that its worker's sandbox can load."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 from pydantic import BaseModel
 from temporalio import workflow
+from temporalio.common import RawValue
 
 from longhaul import AgentSpec, Budget
 from longhaul.workflow import AskResult, ask, session, start
@@ -121,3 +123,12 @@ class Careless:
         given = AgentSpec.model_validate(agent) if isinstance(agent, dict) else agent
         text = options.pop("text", "Go")
         return (await ask(given, text, **options)).words
+
+
+@workflow.defn(dynamic=True)
+class Whatever:
+    """Of an application that has a dynamic workflow; a worker can have no second one."""
+
+    @workflow.run
+    async def run(self, arguments: Sequence[RawValue]) -> str:
+        return f"a dynamic workflow, asked for {workflow.info().workflow_type}"

@@ -33,7 +33,6 @@ BAD: dict[str, tuple[str, list[Any], str]] = {
         [json_text('{"session_id": "s", "carried": {"ledger": {"state": {"session_id": "s"}}}}')],
         "not a SessionStart: carried.ledger.spec: Field required",
     ),
-    "another type": ("AgentSesion", [GOOD], "there is no workflow type 'AgentSesion' here; it is 'AgentSession'"),
 }  # fmt: skip
 
 
