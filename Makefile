@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.longhaul-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test chaos fuzz check docs pictures dev bench bench-peers faults lock lock-peers clean
+.PHONY: help setup demo test chaos fuzz sdk check docs pictures dev bench bench-peers faults lock lock-peers clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "make %-11s %s\n", $$1, $$2}'
@@ -72,6 +72,14 @@ pictures: setup ## take the pictures of docs/images anew; needs Chromium
 
 dev: setup ## an embedded Temporal server and one worker, until Ctrl-C
 	$(BIN)/longhaul dev
+
+sdk: setup ## SDK=1.35.0: replays, sessions and asks under that version of Temporal's SDK
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(VENV)/sdk-$(SDK) temporalio==$(SDK)
+	PYTHONPATH=$(VENV)/sdk-$(SDK) $(BIN)/python -m pytest $(SMALL_PART)
+
+SDK ?= 1.35.0
+SMALL_PART := tests/replay tests/embedding tests/workflows/workers/test_sdk_internals.py tests/workflows/workers/test_runner.py \
+	tests/workflows/life/test_needless_passes.py tests/workflows/life/test_reset.py
 
 bench: setup ## measure this machine; results go to docs/benchmarks.md
 	$(BIN)/python -m benchmarks --docs docs

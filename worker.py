@@ -111,6 +111,7 @@ from longhaul.workflows.contract import ENVIRONMENT, HUB, SCHEDULED, WORKFLOW, k
 from longhaul.workflows.hubs import AgentHub
 from longhaul.workflows.momentary_workflows import EnvironmentQuestion, ScheduledFiring
 from longhaul.workflows.payload_passes import leave_out_needless
+from longhaul.workflows.sdk_internals import check_sdk, check_worker, forget, let_tasks_take
 from longhaul.workflows.session import AgentSession
 from longhaul.workflows.subagents import SharedKeys
 from longhaul.workflows.tracing import CarriedTraces
@@ -168,6 +169,7 @@ async def build(
     task queue, whose workflows run in the SDK's sandbox. Blobs are those of the client, and closed with it. Raises
     BadStoreSetting, and what a module of the operator's does.
     """
+    check_sdk()
     secrets = secrets or secrets_of(settings)
     leave_out_needless()
     async with AsyncExitStack() as opened:
@@ -410,7 +412,8 @@ def _assembled(resources: _Resources) -> list[Worker]:
         max_workflow_task_external_storage_concurrency=1,
         **versioned,
     )
-    be_patient(worker)
+    check_worker(worker)
+    let_tasks_take(worker, TASK_SECONDS)
     beside: list[Worker] = []
     if settings.host:
         of_queue = host_queue(settings.task_queue, settings.host)
@@ -445,19 +448,6 @@ def around_activities(settings: Settings, masker: Masker) -> list[Interceptor]:
     masked = [MaskedFailures(masker)] if masker else []
     count = counting(settings.prices, wanted=counted, profiles=read_profiles(settings.models) if counted else None)
     return [*count, *told, *([CarriedTraces()] if told else []), *masked]
-
-
-def forget(worker: Worker, run_id: str) -> None:
-    """Drop a run from the worker's memory; the SDK has no public word for it."""
-    worker._bridge_worker.request_workflow_eviction(run_id)  # noqa: SLF001
-
-
-def be_patient(worker: Worker) -> None:
-    """Let a workflow task take as long as the server does. Ten thousand letters that came while no worker looked are a
-    second's work for the SDK alone, and more on a busy machine: given up after the stock two seconds, they would be
-    tried again for ever. The SDK has no public word for it."""
-    if worker._workflow_worker is not None:  # noqa: SLF001
-        worker._workflow_worker._deadlock_timeout_seconds = TASK_SECONDS  # noqa: SLF001
 
 
 async def serve(settings: Settings) -> None:

@@ -316,5 +316,6 @@ from longhaul.workflows.contract import ReplyResult as ReplyResult
 from longhaul.workflows.contract import Status as Status
 from longhaul.workflows.contract import WaitingRequest as WaitingRequest
 from longhaul.workflows.payload_converter import BlobGone as BlobGone
+from longhaul.workflows.sdk_internals import ChangedSdk as ChangedSdk
 
 __all__: list[str]

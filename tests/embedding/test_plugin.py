@@ -1,7 +1,9 @@
 """The plugin: agents' worker in an application's own process, over its connection, beside its own worker."""
 
 import asyncio
+import dataclasses
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -9,7 +11,9 @@ from uuid import uuid4
 import pytest
 from pydantic_ai.durable_exec.temporal import PydanticAIPlugin
 from temporalio import activity
+from temporalio.api.common.v1 import Payload
 from temporalio.client import Client, Interceptor
+from temporalio.converter import DataConverter, PayloadCodec
 from temporalio.runtime import MetricBuffer, Runtime, TelemetryConfig
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Worker
 from temporalio.worker import Interceptor as WorkerInterceptor
@@ -97,6 +101,31 @@ async def test_the_agents_share_connection_metrics_and_interceptors(application:
     assert ours.service_client is client.service_client
     assert "longhaul.call_model" in noting.activities
     assert application.settings.task_queue in counted
+
+
+class Backwards(PayloadCodec):
+    """A codec of the application's own, which everything of its own must go through."""
+
+    async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        return [Payload(metadata={"encoding": b"back/wards"}, data=each.SerializeToString()[::-1]) for each in payloads]
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        return [Payload.FromString(each.data[::-1]) for each in payloads]
+
+
+async def test_what_we_change_of_the_sdk_spares_an_applications_own_converter(application: Application) -> None:
+    converter = dataclasses.replace(DataConverter.default, payload_codec=Backwards())
+    client = await application.client(application.plugin, data_converter=converter)
+    async with Worker(client, task_queue=application.queue, workflows=[Greeting]):
+        handle = await client.start_workflow(
+            Greeting.run, "Ana", id=f"{application.name}-backwards", task_queue=application.queue
+        )
+        said = await handle.result()
+    events = (await handle.fetch_history()).events
+    ends = [event.workflow_execution_completed_event_attributes.result for event in events]
+
+    assert said == "Hello Ana, from a sandbox"
+    assert [end.payloads[0].metadata["encoding"] for end in ends if end.payloads] == [b"back/wards"]
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["before pydantic-ai's", "behind pydantic-ai's"])
