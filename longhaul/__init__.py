@@ -24,16 +24,27 @@ def __getattr__(name: str) -> object:
     if name.startswith("_"):
         raise AttributeError(f"longhaul has no {name!r}", name=name)
     if home := _listed().get(name):
-        from importlib import import_module  # noqa: PLC0415  as above
-
         try:
-            globals()[name] = found = getattr(import_module(home), name)
+            globals()[name] = found = getattr(_loaded(home), name)
         except ModuleNotFoundError as error:
             from longhaul.agent.plain.errors import missing  # noqa: PLC0415  as above
 
             raise missing(error) from error
         return found
     raise _unknown(name)
+
+
+def _loaded(home: str) -> object:
+    """The module. The sandbox of a workflow would load it anew for each run, with other classes than all others have;
+    it is that of its worker instead."""
+    import sys  # noqa: PLC0415  as above
+    from importlib import import_module  # noqa: PLC0415
+
+    workflow = sys.modules.get("temporalio.workflow")
+    if workflow is None or not workflow.unsafe.in_sandbox():
+        return import_module(home)
+    with workflow.unsafe.imports_passed_through():
+        return __import__(home, fromlist=("",))  # the sandbox hears of this way alone
 
 
 def _can_be_had(name: str) -> bool:

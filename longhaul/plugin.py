@@ -16,6 +16,7 @@ from temporalio.client import Client, ClientConfig
 from temporalio.plugin import SimplePlugin
 from temporalio.worker import (
     Interceptor,
+    ReplayerConfig,
     Worker,
     WorkerConfig,
     WorkflowInboundInterceptor,
@@ -31,6 +32,8 @@ from longhaul.starter.reach.connection import Naming, let_go, over_connection, s
 from longhaul.starter.settings import Settings
 from longhaul.worker import hosted, secrets_of
 from longhaul.workflow import PLACE, AgentsPlace
+from longhaul.workflows.hubs import AgentHub
+from longhaul.workflows.session import AgentSession
 
 
 class SharedTaskQueue(BadSetup):
@@ -65,6 +68,11 @@ class LonghaulPlugin(SimplePlugin):
                 "worker needs one of its own; set another name there, or give the plugin host=False"
             )
         return super().configure_worker(config)
+
+    def configure_replayer(self, config: ReplayerConfig) -> ReplayerConfig:
+        """Sessions and hubs replay too, beside the application's workflows."""
+        workflows = [*config.get("workflows", []), AgentSession, AgentHub]
+        return super().configure_replayer({**config, "workflows": workflows})
 
     async def run_worker(self, worker: Worker, next: Callable[[Worker], Awaitable[None]]) -> None:  # noqa: A002  the SDK's name
         """Run the application's worker, and the agents' worker as long as it runs: that one begins first and ends last.

@@ -23,7 +23,7 @@ with workflow.unsafe.imports_passed_through():
     from pydantic import BaseModel, TypeAdapter, ValidationError
 
     from longhaul.agent.entries import RequestAccepted, When
-    from longhaul.agent.letters.bodies import ANSWERED, ASK, AskAnswer, AskFromWorkflow, UnknownOutcome
+    from longhaul.agent.letters.bodies import ANSWERED, ASK, AskAnswer, AskFromWorkflow
     from longhaul.agent.letters.request_operations import digest_of_request
     from longhaul.agent.permission.rulebook import BadRule, check_book
     from longhaul.agent.plain import ids
@@ -74,6 +74,15 @@ class AgentsPlace:
 
 
 @dataclass(frozen=True)
+class UnknownCall:
+    """A tool call of which nobody knows yet whether it happened."""
+
+    call_id: str
+    tool: str
+    why: str
+
+
+@dataclass(frozen=True)
 class AskResult(Generic[T]):
     """How an ask has ended. What became of the agent's work is a value, and never an exception."""
 
@@ -89,8 +98,8 @@ class AskResult(Generic[T]):
     output_tokens: int = 0
     cost: float | None = None
     """Dollars; None where the agents' workers know no price."""
-    unknown: tuple[UnknownOutcome, ...] = ()
-    """Tool calls of which nobody knows yet whether they happened."""
+    unknown: tuple[UnknownCall, ...] = ()
+    """A person resolves them in the session, which stays open for that."""
 
 
 class AskOptions(TypedDict, total=False):
@@ -342,7 +351,7 @@ class _Order:
             input_tokens=answer.usage.input_tokens,
             output_tokens=answer.usage.output_tokens,
             cost=answer.cost,
-            unknown=answer.unknown,
+            unknown=tuple(UnknownCall(call.call_id, call.tool, call.why) for call in answer.unknown),
         )
 
 
@@ -474,7 +483,7 @@ def _form(structured: object) -> tuple[TypeAdapter[Any] | None, dict[str, Any] |
     if isinstance(structured, Mapping):
         return None, dict(cast(Mapping[str, Any], structured))
     try:
-        adapter: TypeAdapter[Any] = TypeAdapter(structured)
+        adapter: TypeAdapter[Any] = TypeAdapter(cast(Any, structured))
         return adapter, adapter.json_schema()
     except Exception:  # noqa: BLE001  whatever pydantic can't make a schema of is the caller's
         _refuse(

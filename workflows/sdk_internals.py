@@ -82,7 +82,7 @@ def forget(worker: Worker, run_id: str) -> None:
     worker._bridge_worker.request_workflow_eviction(run_id)  # noqa: SLF001
 
 
-def let_tasks_take(worker: Worker, seconds: float) -> None:
+def let_tasks_take(worker: Worker, seconds: int) -> None:
     """Let a workflow task take as long as the server does. Ten thousand letters that came while no worker looked are a
     second's work for the SDK alone, and more on a busy machine: given up after the stock two seconds, they would be
     tried again for ever. The SDK has no public word for it."""

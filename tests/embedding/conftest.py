@@ -73,7 +73,8 @@ class Application:
 
     async def ask(self, client: Client, order: Order) -> AskResult[Any]:
         async with asyncio.timeout(SURE_SECONDS):
-            return await (await self.begin(client, order)).result()
+            found: AskResult[Any] = await (await self.begin(client, order)).result()
+        return found
 
     def session(self, client: Client, name: str, user: str | None = None) -> Session:
         """The session that an agent of this application works in."""

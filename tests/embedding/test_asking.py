@@ -421,12 +421,8 @@ async def test_a_name_that_stands_for_another_question_is_refused(application: A
     agent = application.agent({"text": "One."}, {"text": "Two."})
     options = {"session": application.case, "name": "check"}
     async with application.running(OrderWorkflow) as client:
-        for text in ("Check order 17", "Check order 18"):
-            handle = await client.start_workflow(
-                OrderWorkflow.run, Order(agent, text, options), id=f"{application.name}-a", task_queue=application.queue
-            )
-            if text.endswith("17"):
-                await end(handle)
+        await end(await application.begin(client, Order(agent, "Check order 17", options), id="again"))
+        handle = await application.begin(client, Order(agent, "Check order 18", options), id="again")
         with pytest.raises(WorkflowFailureError) as failure:
             await end(handle)
 

@@ -136,10 +136,10 @@ def apply_ask(ledger: Ledger, entry: e.AskEntry) -> None:
         case e.AskerCame(asker=asker):
             _keep_asker(ledger, asker)
         case e.AskerTold(request_id=request_id, error=error):
-            asker = ledger.askers.get(request_id)
+            known = ledger.askers.get(request_id)
             ledger.askers = {key: one for key, one in ledger.askers.items() if key != request_id}
-            if asker is not None and error:
-                _keep_asker(ledger, asker.model_copy(update={"error": error}))
+            if known is not None and error:
+                _keep_asker(ledger, known.model_copy(update={"error": error}))
         case _ as never:
             assert_never(never)
 
