@@ -51,7 +51,7 @@ class TakingIn:
         result = await self._returning.result(received.name, ask, output, received.state)
         message, tokens = await self._returning.message(ask, result)
         digest = self._contexts.keep_result(own_session.key(), ask.epoch, message, tokens)
-        return ToolReturned(result=result, digest=digest, tokens=tokens, outside=not ask.of_child)
+        return ToolReturned(result=result, digest=digest, tokens=tokens, outside=not ask.is_own)
 
 
 WITHHELD = (

@@ -451,6 +451,8 @@ class ExamineCalls(OpenValue):
     """Of the agent's MCP servers those that bring tools of these calls."""
     structured_schema: dict[str, Any] | None = sparse(None)
     """What the answer has to fit, where one of these calls gives it."""
+    targets: tuple[ToolDescriptor, ...] = sparse(())
+    """The Temporal tools among the tools of these calls: workers need not know them."""
 
 
 INLINE_ARGUMENTS = 2_000
@@ -519,8 +521,9 @@ class RunTool(OpenValue):
     sampling: SamplingLeave | None = sparse(None)
     maybe_begun: bool = sparse(False)
     """Of one within a task: a worker before this one may have been lost in it. Then it is not begun there."""
-    of_child: bool = sparse(False)
-    """Its result is what a sub-agent says, and whether others wrote that is recorded with the sub-agent's end."""
+    is_own: bool = sparse(False)
+    """Its result is what a sub-agent says, and whether others wrote that is recorded with the sub-agent's end; or what
+    code of the user's returned to the session itself."""
     run: str = sparse("")
     """Of a `once` call: how the id of the run begins that asks for it. The server asks again for another run where
     the session was reset meanwhile."""

@@ -24,6 +24,7 @@ from longhaul.activities.process.threads import is_cancelled_here
 from longhaul.activities.tool import NeedsDecision, Place, Tool
 from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.registry import Toolbox, checked, finishing
+from longhaul.activities.tools.target_tools import with_recorded
 from longhaul.activities.worker_parts import WorkerParts
 from longhaul.agent.decision import BEHAVIOUR
 from longhaul.agent.decisions.call_verdicts import judge
@@ -138,7 +139,7 @@ class Examination:
         """Raises NotHere when a tool is missing here: another worker can look."""
         async with beating():
             toolbox = await self._mcp.beside(self._toolbox, ask.mcps, {call.name: "" for call in ask.calls})
-            toolbox = finishing(toolbox, ask.structured_schema)
+            toolbox = with_recorded(finishing(toolbox, ask.structured_schema), ask.targets)
             if missing := [call.name for call in ask.calls if toolbox.get(call.name) is None]:
                 raise not_here(f"this worker has no tool {missing[0]!r} to look with")
             place = await self._workspaces.find(ask.place)
@@ -190,12 +191,13 @@ class Examination:
         return tuple(shown), runs
 
     def known(self, mcps: Sequence[MCPClient], said: Sequence[ContentBlock], spec: SpecTexts) -> Toolbox:
-        """The tools whose calls this worker can look at without asking anybody; with the finish function of this reply
-        where it is called."""
+        """The tools whose calls this worker can look at without asking anybody; with those Temporal tools, and with the
+        finish function of this reply, that are called."""
         called = [block.name for block in said if isinstance(block, ToolCallBlock)]
         answers = GENERATE_RESPONSE in called
         asked = (tool.input_schema for tool in spec.tools if answers and tool.name == GENERATE_RESPONSE)
-        return finishing(self._mcp.known_beside(self._toolbox, mcps, called), next(asked, None))
+        toolbox = finishing(self._mcp.known_beside(self._toolbox, mcps, called), next(asked, None))
+        return with_recorded(toolbox, (tool for tool in spec.tools if tool.target is not None and tool.name in called))
 
     async def look(self, name: str, raw: str, place: Place, toolbox: Toolbox | None = None) -> CallFacts:
         """The findings about one call; what is wrong with it is a finding too."""

@@ -21,8 +21,9 @@ from longhaul.activities.models.failures.status_table import SetupError
 from longhaul.activities.models.model_limits import most_written, window_of
 from longhaul.activities.models.providers import Providers
 from longhaul.activities.telemetry.prices import Prices
-from longhaul.activities.tools.registry import describe
+from longhaul.activities.tools.registry import Toolbox, describe
 from longhaul.activities.tools.session_tools import BadAskedSchema, GenerateResponse
+from longhaul.activities.tools.target_tools import with_declared
 from longhaul.activities.worker_parts import WorkerParts
 from longhaul.agent.decision import BEHAVIOUR
 from longhaul.agent.entries import Prepared
@@ -84,12 +85,13 @@ class Preparation:
             return None
 
     async def _prepare(self, ask: PrepareReply) -> Prepared:
-        self._check_names(ask.spec)
-        plain = self._toolbox.descriptors(ask.spec.all_tools)
+        toolbox = with_declared(self._toolbox, ask.spec.temporal_tools)
+        self._check_names(ask.spec, toolbox)
+        plain = toolbox.descriptors(ask.spec.all_tools)
         served, unreachable = await self._mcp.for_reply(ask.spec.mcps, ask.outdated, is_under_way=ask.is_under_way)
         tools = (
             *(_as_told(tool, ask.spec) for tool in plain),
-            *served.descriptors([name for name in served.names if self._toolbox.get(name) is None]),
+            *served.descriptors([name for name in served.names if toolbox.get(name) is None]),
             *_finish_function(ask),
         )
         root, nonce = await self._bind(ask)
@@ -131,9 +133,9 @@ class Preparation:
         named = (rule.tool_name for rule in (*own, *(of_user.rules or ())))
         return without_tool(named, (*ask.spec.all_tools, *self._toolbox.names, *served))
 
-    def _check_names(self, spec: AgentSpec) -> None:
+    def _check_names(self, spec: AgentSpec, toolbox: Toolbox) -> None:
         """Raises NotHere for what another worker may have, and ModelFailed for what none can be right about."""
-        missing = [name for name in spec.all_tools if self._toolbox.get(name) is None]
+        missing = [name for name in spec.all_tools if toolbox.get(name) is None]
         if missing:
             hint = did_you_mean(missing[0], self._toolbox.names, "they have")
             raise not_here(f"no tool is named {missing[0]!r} on the workers that were asked; {hint}")

@@ -36,6 +36,7 @@ from longhaul.activities.tools.sandbox_call import Boxes
 from longhaul.activities.worker_parts import WorkerParts
 from longhaul.agent.entries import CallOutcome, CallUnsettled, InputAsked, ToolReturned
 from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.plain.ids import is_target_activity
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.values.conversation.tools import CallRun, Effect, with_ran
 from longhaul.agent.values.spec.mcp import holder_of
@@ -68,6 +69,12 @@ class Acting:
         """Only NotHere, raised before anything was done, is an error, and so is a call that takes its workers along;
         everything else is an outcome."""
         name = activity.info().activity_type
+        if is_target_activity(activity.info().activity_id):
+            # Of a user whose activities have the same task queue. Said as the SDK says it: another worker has it.
+            raise ApplicationError(
+                f"Activity function {name} is not registered on this worker, which is one of Longhaul's",
+                type="NotFoundError",
+            )
         ask = _asked(arguments[0].payload.data)
         check_first(ask)
         if ask.effect is not Effect.ONCE:

@@ -9,7 +9,7 @@ from longhaul.activities.masker import NO_SECRETS, Masker
 from longhaul.agent.permission.call_facts import CallFacts, Confined
 from longhaul.agent.plain.errors import BadSetup, LonghaulError
 from longhaul.agent.values.conversation.messages import DataBlock, ServerAsked, TextBlock
-from longhaul.agent.values.conversation.tools import Effect, Finding
+from longhaul.agent.values.conversation.tools import Effect, Finding, TemporalTarget
 from longhaul.agent.values.deadlines import Deadline
 from longhaul.agent.values.spec.workspace import Sandbox, Seal
 from longhaul.stores.memories.memories import NOBODY, MemoryOwner
@@ -156,6 +156,8 @@ class Tool:
     """It only reads, mostly in a moment, asks nothing of its session, and can't take its worker along."""
     boxed_from: str = ""
     """The module in which a sandbox finds it, at the top, as an instance or a class; empty: it runs in the worker."""
+    target: TemporalTarget | None = None
+    """The session starts this code of the user's, and no worker of Longhaul's runs the tool."""
     deadline: Deadline | None = None
     """How long a call may wait for a person or an outside system, where the agent's settings do not name the tool."""
 

@@ -76,6 +76,9 @@ from longhaul.activities.tools.postprocessors import postprocessor as postproces
 from longhaul.activities.tools.read import Read as Read
 from longhaul.activities.tools.skills import LoadedSkill as LoadedSkill
 from longhaul.activities.tools.skills import SkillLoader as SkillLoader
+from longhaul.activities.tools.target_tools import TargetTool as TargetTool
+from longhaul.activities.tools.target_tools import activity_tool as activity_tool
+from longhaul.activities.tools.target_tools import workflow_tool as workflow_tool
 from longhaul.agent.fold.agent_state import AgentState as AgentState
 from longhaul.agent.fold.agent_state import ReplyContext as ReplyContext
 from longhaul.agent.fold.agent_state import ToolContext as ToolContext
@@ -151,6 +154,7 @@ from longhaul.agent.values.spec.mcp import Sampling as Sampling
 from longhaul.agent.values.spec.mcp import StdioMCPConfig as StdioMCPConfig
 from longhaul.agent.values.spec.profiles import ModelProfile as ModelProfile
 from longhaul.agent.values.spec.summary_template import BadTemplate as BadTemplate
+from longhaul.agent.values.spec.temporal_tools import TemporalTool as TemporalTool
 from longhaul.agent.values.spec.workspace import Workspace as Workspace
 from longhaul.agent.values.stuck_detection import StuckConfig as StuckConfig
 from longhaul.agent.values.tasks import Task as Task

@@ -272,6 +272,8 @@ def examine_calls(record: Record, calls: list[OpenCall]) -> world.ExamineCalls:
         )
     else:
         analysis = None
+    known = record.provided.tools
+    targets = tuple(known[name] for name in dict.fromkeys(tools) if name in known and known[name].target is not None)
     return world.ExamineCalls(
         calls=tuple(_to_examine(record, call) for call in calls),
         place=place(record),
@@ -280,6 +282,7 @@ def examine_calls(record: Record, calls: list[OpenCall]) -> world.ExamineCalls:
         analysis=analysis,
         mcps=mcps,
         structured_schema=asked_schema,
+        targets=targets,
     )
 
 
@@ -318,7 +321,7 @@ def run_tool(record: Record, call: OpenCall, run_id: str = "") -> world.RunTool:
         knowledge_bases=record.spec.knowledge_bases if call.block.name == RETRIEVE_KNOWLEDGE else (),
         asked=call.asked,
         sampling=_sampling(record, call.block.name),
-        of_child=call.child,
+        is_own=call.child or record.provided.tools[call.block.name].target is not None,
     )
 
 

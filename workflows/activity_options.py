@@ -1,13 +1,21 @@
 """Every timeout and retry policy, each with its reason. Seconds unless the type says otherwise."""
 
 from datetime import timedelta
-from typing import assert_never
+from typing import TypedDict, assert_never
 
-from temporalio.common import RetryPolicy
-from temporalio.workflow import ActivityCancellationType, ActivityConfig, LocalActivityConfig
+from temporalio.common import RetryPolicy, WorkflowIDReusePolicy
+from temporalio.workflow import (
+    ActivityCancellationType,
+    ActivityConfig,
+    ChildWorkflowCancellationType,
+    ChildWorkflowConfig,
+    LocalActivityConfig,
+    NexusOperationCancellationType,
+    ParentClosePolicy,
+)
 
 from longhaul.activities.contract import MODEL_FAILED, PROBE_SECONDS
-from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
+from longhaul.agent.values.conversation.tools import Effect, TemporalTarget, ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.workspace import heartbeat_seconds
 from longhaul.agent.values.subagents import LONGEST_SECONDS
@@ -190,6 +198,67 @@ def run_tool(tool: ToolDescriptor, effect: Effect, liveness: float, summary: str
         retry_policy=_tool_retry(effect),
         # An interrupted call's result is what it came to, so its end is awaited.
         cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+    )
+
+
+QUEUE_SECONDS = 3_600
+"""How long a call waits for a worker of the user's: a deployment or an outage may pass, and a misspelt task queue is
+noticed."""
+TARGET_ATTEMPTS = 3
+"""Of an activity of the user's that may run twice, whatever an attempt ends in."""
+UNREGISTERED_PAUSES = (1, 2, 4, 8, 15, 30, 30, 30, 60)
+"""Seconds until a call is started again that met a worker without its code: some workers may still be of an older
+build."""
+
+
+def run_activity(
+    tool: ToolDescriptor, target: TemporalTarget, effect: Effect, activity_id: str, summary: str
+) -> ActivityConfig:
+    """An activity of the user's, on the user's workers."""
+    silence = target.heartbeat_seconds
+    return ActivityConfig(
+        task_queue=target.queue,
+        activity_id=activity_id,
+        summary=summary,
+        schedule_to_start_timeout=timedelta(seconds=QUEUE_SECONDS),
+        start_to_close_timeout=timedelta(seconds=tool.timeout_seconds),
+        heartbeat_timeout=None if silence is None else timedelta(seconds=silence),
+        retry_policy=RetryPolicy(
+            initial_interval=FIRST_RETRY,
+            maximum_interval=timedelta(seconds=30),
+            maximum_attempts=1 if effect is Effect.ONCE else TARGET_ATTEMPTS,
+        ),
+        cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+    )
+
+
+def run_workflow(tool: ToolDescriptor, target: TemporalTarget, workflow_id: str, summary: str) -> ChildWorkflowConfig:
+    """A workflow of the user's, as a child of the session. It is told to end where the session ends before it."""
+    return ChildWorkflowConfig(
+        id=workflow_id,
+        task_queue=target.queue,
+        static_summary=summary,
+        execution_timeout=timedelta(seconds=tool.timeout_seconds),
+        id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+        parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
+        cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+    )
+
+
+class OperationConfig(TypedDict):
+    """As `execute_operation` takes them."""
+
+    schedule_to_close_timeout: timedelta
+    cancellation_type: NexusOperationCancellationType
+    summary: str
+
+
+def run_operation(tool: ToolDescriptor, summary: str) -> OperationConfig:
+    """A Nexus operation. The server asks its handler again and again until that answers."""
+    return OperationConfig(
+        schedule_to_close_timeout=timedelta(seconds=tool.timeout_seconds),
+        cancellation_type=NexusOperationCancellationType.WAIT_COMPLETED,
+        summary=summary,
     )
 
 

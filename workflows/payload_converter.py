@@ -25,6 +25,7 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, Protocol, Self, TypeVar, cast
 
 from google.protobuf.json_format import Parse
@@ -40,6 +41,7 @@ from temporalio.converter import (
     DataConverter,
     DefaultFailureConverter,
     ExternalStorage,
+    NexusSerializationContext,
     PayloadCodec,
     PayloadConverter,
     SerializationContext,
@@ -54,6 +56,7 @@ from temporalio.exceptions import ActivityError, ApplicationError
 
 from longhaul.activities.contract import BAD_START, REFUSED
 from longhaul.agent.plain.errors import Damaged, Unavailable
+from longhaul.agent.plain.ids import is_target_activity, is_target_workflow
 from longhaul.stores.blobs.blobs import BlobStore, BlobsUnavailable, NoBlob, is_key, key_of, session_prefix
 
 DRIVER = "longhaul"
@@ -293,9 +296,11 @@ class SessionConverter(DataConverter):
     def with_context(self, context: SerializationContext) -> Self:
         """The same for one session. Remembered: the SDK asks for each payload, and a new one takes 20 µs."""
         if not isinstance(context, WorkflowSerializationContext | ActivitySerializationContext):
-            return self
+            return self._of_user if isinstance(context, NexusSerializationContext) else self
         if context.workflow_id is None:
             return self
+        if _is_users(context):
+            return self._of_user
         kind = (context.namespace, context.workflow_id, type(context).__name__)
         bound = self._bound.get(kind)
         if bound is None:
@@ -317,6 +322,17 @@ class SessionConverter(DataConverter):
         if isinstance(bound.failure_converter, EncryptedFailures):
             object.__setattr__(bound, "failure_converter", bound.failure_converter.with_context(context))
         return bound
+
+    @cached_property
+    def _of_user(self) -> Self:
+        """For code of the user's that a session starts: its workers have neither the blobs nor the keys of sessions."""
+        ours = self.payload_codec if isinstance(self.payload_codec, EncryptedPayloads) else None
+        return replace(
+            self,
+            external_storage=None,
+            payload_codec=None if ours else self.payload_codec,
+            failure_converter_class=DefaultFailureConverter if ours else self.failure_converter_class,
+        )
 
     @property
     def _from_bytes(self) -> int:
@@ -358,6 +374,12 @@ class SessionConverter(DataConverter):
             if sum(payload.ByteSize() for payload in payloads) > INLINE_BYTES:
                 raise
             return list(payloads)
+
+
+def _is_users(context: WorkflowSerializationContext | ActivitySerializationContext) -> bool:
+    if isinstance(context, ActivitySerializationContext):
+        return is_target_activity(context.activity_id)
+    return is_target_workflow(context.workflow_id or "")
 
 
 def check_had(payload: Payload) -> None:

@@ -1,6 +1,8 @@
 """Activities under way: what they answer, and how an interrupt cancels them."""
 
 import asyncio
+from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from temporalio import workflow
@@ -40,12 +42,20 @@ async def at_once(name: str, ask: object, answer: type[Answer], how: LocalActivi
         return None
 
 
+class LeftRunning(Exception):
+    """Code of the user's was told to end, and has not ended: nobody waits for it any longer."""
+
+
+STOPPING_SECONDS = 10
+"""So long an interrupted reply waits for code of the user's to end."""
+
+
 class Underway:
     """The activities that a session waits for."""
 
     def __init__(self) -> None:
         # In order of their start: a set's order differs at replay, and so would the commands.
-        self._handles: dict[ActivityHandle[Any], bool] = {}
+        self._handles: dict[asyncio.Task[Any], bool] = {}
         """To each, whether it was interrupted."""
 
     def interrupt(self) -> None:
@@ -68,6 +78,28 @@ class Underway:
             raise
         finally:
             del self._handles[handle]
+
+    async def run_target(self, work: Coroutine[Any, Any, Answer]) -> Answer:
+        """Start and await code of the user's; returns its answer. Raises FailureError, LeftRunning, or WorkInterrupted
+        from what ended it."""
+        task = asyncio.create_task(work)
+        self._handles[task] = False
+        try:
+            await workflow.wait_condition(lambda: task.done() or self._handles[task])
+            if not task.done():
+                with suppress(TimeoutError):
+                    await workflow.wait_condition(task.done, timeout=STOPPING_SECONDS)
+            if not task.done():
+                task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+                raise LeftRunning
+            return await task
+        except (FailureError, asyncio.CancelledError) as error:
+            cancelled = is_cancelled_exception(error) and workflow.cancellation_reason() is None
+            if cancelled and self._handles[task]:
+                raise WorkInterrupted from error
+            raise
+        finally:
+            del self._handles[task]
 
     async def run_fused(self, name: str, ask: object, answer: type[Answer], how: LocalActivityConfig) -> Answer | None:
         """Run it within the session's own task; returns its answer, or None where there is none. Raises Interrupted, or

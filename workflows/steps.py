@@ -36,6 +36,7 @@ from longhaul.workflows.background import Background
 from longhaul.workflows.hosts import AtFiles
 from longhaul.workflows.running_activities import Underway, WorkInterrupted, undisturbed
 from longhaul.workflows.subagents import Children, tell_asker, tell_hub
+from longhaul.workflows.temporal_calls import TemporalCalls
 from longhaul.workflows.within_task import FusedReads
 
 AHEAD_ENTRIES = 2
@@ -52,6 +53,7 @@ class Doing:
         self.underway = Underway()
         self._at_files = AtFiles(record, write, self.underway)
         self.fused = FusedReads(record, self.underway)
+        self._temporal_calls = TemporalCalls(self.underway)
         self.children = Children(record, write, self.beside)
         self.background = Background(record, write, self.beside)
         self.running: dict[str, asyncio.Task[None]] = {}
@@ -251,9 +253,14 @@ class Doing:
         call = activity_inputs.open_call(self._record, call_id)
         tool = self._record.provided.tools[call.block.name]
         effect = effect_of(call, tool)
-        outcome: e.CallOutcome
+        outcome: e.CallOutcome | e.ResultReceived
         try:
             summary = activity_inputs.summary_of(call)
+            if tool.target is not None:
+                outcome = await self._temporal_calls.run(call, tool, tool.target, summary)
+                del self.running[call_id]
+                self._write(outcome)
+                return
             how = activity_options.run_tool(tool, effect, self._record.provided.liveness, summary)
             ask = activity_inputs.run_tool(self._record, call, workflow.info().run_id)
             holder, once = holder_of(ask.connection), effect is Effect.ONCE

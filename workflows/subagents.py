@@ -30,7 +30,7 @@ from longhaul.agent.decisions.subagent_start import at_work, beginning, lost, no
 from longhaul.agent.entries import AskerTold, HubTold
 from longhaul.agent.letters.bodies import ANSWERED, CHILD_REPORTED, REPORT_AGAIN, Unusable
 from longhaul.agent.letters.peer_operations import take_report
-from longhaul.agent.plain.ids import reply_id
+from longhaul.agent.plain.ids import is_target_workflow, reply_id
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Report, Tell
 from longhaul.agent.values.conversation.messages import ToolCallState, UserMsg, title_of
@@ -79,7 +79,8 @@ class _Inbound(WorkflowInboundInterceptor):
 class _Outbound(WorkflowOutboundInterceptor):
     async def start_child_workflow(self, input: StartChildWorkflowInput) -> workflow.ChildWorkflowHandle[Any, Any]:  # noqa: A002  the SDK's name
         belongs = cast(Callable[[str, str], None], workflow.extern_functions()[_BELONGS])
-        belongs(input.id, workflow.info().workflow_id)
+        if not is_target_workflow(input.id):  # that is no session, and has keys of its user's own, if any
+            belongs(input.id, workflow.info().workflow_id)
         return await super().start_child_workflow(input)
 
 

@@ -46,6 +46,7 @@ from temporalio.bridge.proto.workflow_completion import WorkflowActivationComple
 from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails, WorkflowRunner
 from temporalio.workflow import Info
 
+from longhaul.agent.plain.ids import is_target_activity
 from longhaul.workflows.contract import AHEAD, RESET, WORKFLOW, WRONG_ARITY
 
 DIRECT = "legacy_query"
@@ -55,6 +56,7 @@ ENDS = {
     "schedule_activity": "resolve_activity",
     "schedule_local_activity": "resolve_activity",
     "start_child_workflow_execution": "resolve_child_workflow_execution",
+    "schedule_nexus_operation": "resolve_nexus_operation",
 }
 """The SDK's words: of what a run begins, and of the news that it is over."""
 
@@ -101,9 +103,10 @@ TO_OTHERS = frozenset(
     (
         CommandType.COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION,
         CommandType.COMMAND_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION,
+        CommandType.COMMAND_TYPE_SCHEDULE_NEXUS_OPERATION,
     )
 )
-"""Commands whose payloads another session reads, with its own key and from its own blobs."""
+"""Commands whose payloads another session reads, with its own key and from its own blobs, or code of the user's."""
 
 
 class ForgetfulRunner(WorkflowRunner):
@@ -177,6 +180,8 @@ class _Instance(WorkflowInstance):
         self._parked = parked
         self._under_way = set[tuple[str, int]]()
         """Kinds and numbers of what the run has begun and not heard the end of."""
+        self._of_user = set[int]()
+        """Numbers of those activities among them that run the user's code."""
         self._task = (0, 0, 0)
         """Time (seconds and nanoseconds) and size of the history at the newest task that was seen."""
         self._length: int = 0
@@ -233,10 +238,14 @@ class _Instance(WorkflowInstance):
         for job in act.jobs:
             if (kind := str(job.WhichOneof("variant"))) in ENDS.values():
                 self._under_way.discard((kind, getattr(job, kind).seq))
+            if kind == "resolve_activity":
+                self._of_user.discard(job.resolve_activity.seq)
             over = over or kind in LAST
         for command in done.successful.commands:
             if (kind := str(command.WhichOneof("variant"))) in ENDS:
                 self._under_way.add((ENDS[kind], getattr(command, kind).seq))
+            if kind == "schedule_activity" and is_target_activity(command.schedule_activity.activity_id):
+                self._of_user.add(command.schedule_activity.seq)
             over = over or kind in LAST
         # Each of a hundred runs that are over would put one that waits out of the memory.
         self._parked(not self._under_way and not over)
@@ -254,10 +263,13 @@ class _Instance(WorkflowInstance):
         return False
 
     def get_serialization_context(self, command_info: Any) -> Any:
-        """One for all payloads but those to other sessions: `SessionConverter` asks only whose they are. The SDK asks
-        five times for each, and would make a new one each time."""
-        if command_info is not None and command_info.command_type in TO_OTHERS:
-            return self._inner.get_serialization_context(command_info)
+        """One for all payloads but those to others: `SessionConverter` asks only whose they are. The SDK asks five
+        times for each, and would make a new one each time."""
+        if command_info is not None:
+            kind, number = command_info.command_type, command_info.command_seq
+            is_users = kind == CommandType.COMMAND_TYPE_SCHEDULE_ACTIVITY_TASK and number in self._of_user
+            if is_users or kind in TO_OTHERS:
+                return self._inner.get_serialization_context(command_info)
         if self._whose is None:
             self._whose = self._inner.get_serialization_context(None)
         return self._whose

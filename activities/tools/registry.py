@@ -40,6 +40,7 @@ from longhaul.agent.fold.synthetic_results import changed_tool
 from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.plain.json_schemas import unusable
 from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE, Effect, ToolDescriptor
+from longhaul.agent.values.spec.temporal_tools import TOOL_NAME
 from longhaul.stores.loading import module_at, names_in, setting_of
 
 
@@ -59,8 +60,6 @@ class AbsentTool(Tool):
         raise ToolError(self._why)
 
 
-TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-"""No dot: names with one belong to our own activities."""
 FITTING_KEPT, FITTING_CHARS = 200, 4_000
 """Arguments that need not be held against their schema once more. Of long ones the schema is the smaller part."""
 
@@ -210,7 +209,7 @@ def load_modules(names: str) -> list[Tool]:
         if not tools and not any(others) and not any(map(is_kind, vars(module).values())):
             raise ToolSetupError(f"the tool module {name!r} has no tools; put @tool above a function in it")
         for tool in tools:
-            tool.boxed_from = "" if tool.inside or tool.child or tool.is_external_tool else name
+            tool.boxed_from = "" if tool.inside or tool.child or tool.is_external_tool or tool.target else name
         # One that two modules import is still one tool.
         found += [tool for tool in tools if not any(tool is known for known in found)]
     return found
@@ -247,6 +246,8 @@ def describe(tool: Tool) -> ToolDescriptor:
         plain["inside"] = True
     # Absent otherwise: the digests of all other tools stay as they were recorded.
     plain |= {name: True for name in ("probes", "untrusted", "quick", "child") if getattr(tool, name)}
+    if tool.target is not None:
+        plain["target"] = tool.target.model_dump(mode="json")
     if tool.deadline is not None:
         plain["deadline"] = tool.deadline.model_dump(mode="json")
     if tool.result_schema is not None:

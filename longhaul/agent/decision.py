@@ -140,7 +140,10 @@ def _must_tell(record: Record, load: Load) -> bool:
     return not load.checkpointing and should_notify(record)
 
 
-def _stopped(record: Record, reply: ReplyContext) -> Finish:
+def _stopped(record: Record, reply: ReplyContext) -> Finish | TakeIn:
+    for call in reply.calls.values():
+        if call.received is not None and call.state is not ToolCallState.FINISHED:
+            return TakeIn(call.block.id)  # it has run, and the model has to know what came of it
     closing, said = _closing(record, reply), parting_words(record)
     reason = FinishedReason.INTERRUPTED if record.interrupted else FinishedReason.REJECTED
     return Finish(reply.reply_id, reason, why_overdue(record), closing=closing, said=said)

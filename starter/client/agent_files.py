@@ -27,6 +27,7 @@ from longhaul.agent.values.scheduled_request import Overlap
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.knowledge import LOADER
 from longhaul.agent.values.spec.mcp import MCPClient
+from longhaul.agent.values.spec.temporal_tools import declaration_in
 from longhaul.agent.values.tool_groups import ToolGroup
 from longhaul.starter import folder_trust
 from longhaul.stores.loading import places_of
@@ -240,7 +241,7 @@ class Toolkit:
     def fields(self) -> dict[str, Any]:
         """Of an AgentSpec. Raises BadAgent for an object without a name."""
         return {
-            "tools": [_named("tools", each) for each in self.tools],
+            "tools": [_named("tools", each) if declaration_in(each) is None else each for each in self.tools],
             "mcps": list(self.mcps),
             "skills": [_skills(each) for each in self.skills_or_loaders],
             "tool_groups": dict(self.groups),

@@ -40,7 +40,7 @@ async def why_not_here(tmp_path: Path, connection: str = f"{HERE}.7", **further:
     )
     said = {**ask.model_dump(mode="json"), **further}
     environment = ActivityEnvironment()
-    environment.info = replace(environment.info, activity_type="mcp__harbour__note")
+    environment.info = replace(environment.info, activity_type="mcp__harbour__note", activity_id="7")
     with pytest.raises(ApplicationError) as raised:
         await environment.run(acting.run_tool, [RawValue(Payload(data=json.dumps(said).encode()))])
     assert raised.value.type == NOT_HERE

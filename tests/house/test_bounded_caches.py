@@ -114,6 +114,7 @@ WHILE_IT_LASTS = {
         "_Asks.running",
         "_Asks.answers",
         "_Instance._under_way",
+        "_Instance._of_user",
     ),
 }
 """Of one call, one reply or one run of a workflow, and gone with it; `ParkedRuns` and the SDK bound the runs."""

@@ -37,6 +37,7 @@ INSIDE = {
     "NeedsInput": "becomes a question to a person",
     "HeldBack": "becomes another try of the model call",
     "WorkInterrupted": "becomes the interrupted outcome of a step",
+    "LeftRunning": "becomes the unknown outcome of a call",
     "MaybeBegun": "becomes an activity of the call's own",
     "KindFailed": "becomes the error of the reply, with the kind's name",
     "MiddlewareFailed": "becomes the error of the call or the reply, under this name",

@@ -90,7 +90,9 @@ def apply_call(ledger: Ledger, entry: e.CallEntry) -> None:
         case e.ToolReturned():
             _returned(ledger, entry)
         case e.ResultReceived():
-            ledger.current.calls[entry.result.id].received = entry.result
+            call = ledger.current.calls[entry.result.id]
+            # Of a Temporal tool it was allowed, and would be started again.
+            call.received, call.state = entry.result, ToolCallState.SUBMITTED
         case e.PieceReceived():
             call = ledger.current.calls[entry.call_id]
             call.pieces = (*call.pieces, entry.text)

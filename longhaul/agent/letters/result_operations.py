@@ -210,10 +210,11 @@ def _wrong_text(text: str, schema: dict[str, Any], wrong: list[str]) -> list[str
 def _block(record: Record, call_id: str, output: Any, *, failed: bool) -> ToolResultBlock:
     state = ToolResultState.ERROR if failed else ToolResultState.SUCCESS
     name = record.calls.names.get(call_id, "")
-    return ToolResultBlock(id=call_id, name=name, output=_as_output(output), state=state)
+    return ToolResultBlock(id=call_id, name=name, output=as_output(output), state=state)
 
 
-def _as_output(output: Any) -> Output:
+def as_output(output: Any) -> Output:
+    """A JSON value as a result holds it: text, blocks, or the value as JSON."""
     if isinstance(output, str):
         return output
     try:

@@ -67,6 +67,37 @@ def hub_workflow_id(user: str | None, hub: str) -> str:
     return f"longhaul-hub/#{hashlib.sha256(readable.encode('ascii')).hexdigest()}"
 
 
+_TARGET_CALL = "longhaul-call/"
+_PLAIN_ID = re.compile(r"(?!\d+$)[A-Za-z0-9_.-]{1,100}", re.ASCII)
+
+
+def target_activity_id(call_id: str) -> str:
+    """The id of the user's activity that a call starts: the call's own id, where it is plain and short; a hash of any
+    other. Never a number alone: the SDK numbers the session's own activities."""
+    return call_id if _PLAIN_ID.fullmatch(call_id) else f"call-{_hashed(call_id)}"
+
+
+def target_workflow_id(session_key: str, call_id: str) -> str:
+    """The id of the user's workflow that a call starts: `longhaul-call/<session>/<call>`, hashed where that is long. It
+    follows from the call, so that nothing starts a second workflow for it."""
+    readable = f"{_TARGET_CALL}{session_key.removeprefix('longhaul/')}/{target_activity_id(call_id)}"
+    return readable if len(readable) <= MAX_BYTES else f"{_TARGET_CALL}#{_hashed(readable)}"
+
+
+def is_target_activity(activity_id: str | None) -> bool:
+    """Whether an activity of a session runs the user's code. None: nobody chose an id, so it is the session's own."""
+    return activity_id is not None and not activity_id.isdigit()
+
+
+def is_target_workflow(workflow_id: str) -> bool:
+    """The same of a workflow that a session started."""
+    return workflow_id.startswith(_TARGET_CALL)
+
+
+def _hashed(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def child_session(session: str, call_id: str) -> str:
     """The name of a sub-agent's session: one that could not be written in a letter ends in a sha-256."""
     named = f"{session}.{call_id}"

@@ -9,9 +9,9 @@ from mcp_types import Tool, ToolAnnotations
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.mcp.allowed_servers import Server, open_servers
 from longhaul.activities.mcp.tool_descriptors import Described, described, names_for
-from longhaul.activities.tools.registry import TOOL_NAME
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.mcp import MCPClient
+from longhaul.agent.values.spec.temporal_tools import TOOL_NAME
 
 SECRETS = WorkerSecrets({"TIDE_TOKEN": "tide-token-moss"})
 

@@ -56,6 +56,23 @@ MISSPELT: dict[str, tuple[dict[str, Any], str]] = {
         {"context_config": {"summary_schema": {"type": "array"}}},
         "summary_schema: it has to describe an object",
     ),
+    "temporal_tools": (
+        {"tools": ["refund"], "temporal_tools": {"refnd": {"target": "activity:refund@q"}}},
+        "the agent does not have this tool; add 'refnd' to tools",
+    ),
+    "temporal_tools.target": (
+        {"tools": ["refund"], "temporal_tools": {"refund": {"target": "actvity:refund@q"}}},
+        "write activity:NAME@QUEUE",
+    ),
+    "temporal_tools.parameters": (
+        {
+            "tools": ["activity:refund@q"],
+            "temporal_tools": {
+                "refund": {"input_schema": {"type": "object", "properties": {}}, "parameters": ["odrer"]}
+            },
+        },
+        "input_schema has no property 'odrer'",
+    ),
     "offloader": ({"offloader": "workspce"}, "no offloader 'workspce'; did you mean 'workspace'?"),
     "workspace.root": ({"workspace": {"root": "src"}}, "root: it has to be an absolute path"),
     "workspace.at": (
@@ -100,6 +117,7 @@ NO_NAMES = {
     *(f"permission.rules.{name}" for name in ("rule_content", "source", "id", "author", "reason")),
     *(f"permission.rules.{name}" for name in ("created_at", "expires_at")),
     *("models", "models.prices.source", "kind_config"),
+    *("temporal_tools.description", "temporal_tools.input_schema"),
     *(f"models.{name}" for name in ("model", "family", "headers", "betas", "extra_body", "stop")),
     *(f"models.{name}" for name in ("region", "project", "api_version")),
 }

@@ -48,6 +48,36 @@ Finding = Literal["happened", "did_not", "unknown"]
 """What a look at the world came to, for a call whose outcome was lost."""
 
 
+class TemporalTarget(OpenValue):
+    """What the session starts for a call of a tool that is the user's own activity, workflow or Nexus operation."""
+
+    kind: Literal["activity", "workflow", "nexus"]
+    name: str
+    """Of the activity's type, the workflow's type or the operation."""
+    queue: str = sparse("")
+    """Task queue of the user's workers; empty for a Nexus operation."""
+    endpoint: str = sparse("")
+    service: str = sparse("")
+    parameters: tuple[str, ...] = sparse(())
+    """Properties of the arguments in the order of the code's parameters; empty: the code takes one object."""
+    heartbeat_seconds: float | None = sparse(None)
+    """An activity that is silent for longer is lost; None: its end is awaited until its time is up."""
+
+    @property
+    def spelt(self) -> str:
+        """As an agent names it."""
+        if self.kind == "nexus":
+            return f"nexus:{self.endpoint}/{self.service}/{self.name}"
+        return f"{self.kind}:{self.name}@{self.queue}"
+
+    @property
+    def place(self) -> str:
+        """As people read it."""
+        if self.kind == "nexus":
+            return f"the Nexus operation {self.name!r} of {self.service!r} at the endpoint {self.endpoint!r}"
+        return f"the {self.kind} {self.name!r} on the task queue {self.queue!r}"
+
+
 class ToolDescriptor(OpenValue):
     """One tool as recorded at `prepare_reply`: what is not here can't be called."""
 
@@ -75,6 +105,8 @@ class ToolDescriptor(OpenValue):
     result_schema: dict[str, Any] | None = sparse(None)
     """What results from outside have to fit (`agent.plain.json_schemas`); None = anything."""
     timeout_seconds: float = 600.0
+    target: TemporalTarget | None = sparse(None)
+    """The session starts this code of the user's, on workers that are not Longhaul's."""
     deadline: Deadline | None = sparse(None)
     """How long a call of it may wait, where the agent's settings say nothing of this tool."""
 

@@ -41,6 +41,12 @@ from longhaul.agent.values.spec.known_names import (
 from longhaul.agent.values.spec.mcp import MCPClient, check_clients, server_of
 from longhaul.agent.values.spec.profiles import ModelProfile, check_names
 from longhaul.agent.values.spec.summary_template import DEFAULT_SCHEMA, check_template, field_names
+from longhaul.agent.values.spec.temporal_tools import (
+    MOST_TOOLS,
+    TemporalTool,
+    check_temporal_tools,
+    with_temporal_tools,
+)
 from longhaul.agent.values.spec.workspace import Sandbox, Seal, Workspace
 from longhaul.agent.values.stuck_detection import StuckConfig
 from longhaul.agent.values.subagents import AGENT, LEADS_TOOLS, MOST_AGENTS, MOST_CHILDREN, MOST_LEVELS, named_by_keys
@@ -245,7 +251,9 @@ class AgentSpec(Value):
     models: dict[str, ModelProfile] = sparse({}, max_length=50)
     """The agent's own profiles of models, by name."""
     tools: Given[Names, Sequence[str | CodeWithName]] = stated(DEFAULT_TOOLS)
-    """Those that it may call, by name, also of modules of the workers."""
+    """Those that it may call, by name, also of modules of the workers; and Temporal tools by their target."""
+    temporal_tools: dict[str, TemporalTool] = sparse({}, max_length=MOST_TOOLS)
+    """Of these tools, by name: activities, workflows and Nexus operations of the user's own workers."""
     tool_groups: dict[str, ToolGroup] = sparse({}, max_length=50)
     """Further tools by group, which the agent itself switches on and off. `plan_related` is the plan notebook, where it
     names no other tools."""
@@ -302,6 +310,11 @@ class AgentSpec(Value):
     workspace: Workspace | None = None
     """None = a folder of the session's own in the worker's data directory."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _targets_have_names(cls, given: Any) -> Any:
+        return with_temporal_tools(cast(Mapping[str, Any], given)) if isinstance(given, Mapping) else given
+
     @field_validator("permission", mode="before")
     @classmethod
     def _permission_is_spelt_right(cls, permission: Any) -> Any:
@@ -338,10 +351,12 @@ class AgentSpec(Value):
         check_named((*self.tools, *in_groups(self.tool_groups)))
         check_groups(self.tool_groups, self.tools)
         check_clients(self.mcps)
+        of_tools = self.secrets.tools if self.secrets else dict[str, tuple[str, ...]]()
+        check_temporal_tools(self.temporal_tools, self.all_tools, of_tools, self.postprocess)
         deadline, there = self.permission.deadline, self.all_tools
         check_tools("permission.tools", self.permission.tools, there)
         check_tools("permission.deadline.tools", deadline.tools if deadline else (), there)
-        check_tools("secrets.tools", self.secrets.tools if self.secrets else (), there)
+        check_tools("secrets.tools", of_tools, there)
         check_tools("postprocess", self.postprocess, there)
         check_tools("stuck.polling", self.stuck.polling, there)
         if why := misspelt_rule((rule.tool_name for rule in self.permission.rules), there):
