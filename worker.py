@@ -107,13 +107,14 @@ from longhaul.stores.segments import Segments
 from longhaul.stores.state.open_store import open_store
 from longhaul.stores.state.store import StateStore, UserRules
 from longhaul.stores.streams.open_streams import EncryptedStreams, open_streams
-from longhaul.workflows.contract import ENVIRONMENT, HUB, SCHEDULED, WORKFLOW, keys_in
+from longhaul.workflows.contract import ENVIRONMENT, HUB, OPERATION, SCHEDULED, WORKFLOW, keys_in
 from longhaul.workflows.hubs import AgentHub
 from longhaul.workflows.momentary_workflows import EnvironmentQuestion, ScheduledFiring
 from longhaul.workflows.payload_passes import leave_out_needless
 from longhaul.workflows.sdk_internals import check_sdk, check_worker, forget, let_tasks_take
 from longhaul.workflows.session import AgentSession
 from longhaul.workflows.subagents import SharedKeys
+from longhaul.workflows.temporal_calls import NexusCall
 from longhaul.workflows.tracing import CarriedTraces
 from longhaul.workflows.unbegun_task_guard import ForgetfulRunner, RunnerOfBoth
 
@@ -132,7 +133,7 @@ class Application:
 
 
 NO_APPLICATION = Application()
-OURS = (AgentSession, ScheduledFiring, AgentHub, EnvironmentQuestion)
+OURS = (AgentSession, ScheduledFiring, AgentHub, EnvironmentQuestion, NexusCall)
 
 
 @dataclass(frozen=True)
@@ -401,7 +402,7 @@ def _assembled(resources: _Resources) -> list[Worker]:
                 resources.hints.tell,
                 ParkedRuns(dropped),
             ),
-            frozenset((WORKFLOW, SCHEDULED, HUB, ENVIRONMENT)),
+            frozenset((WORKFLOW, SCHEDULED, HUB, ENVIRONMENT, OPERATION)),
             SandboxedWorkflowRunner(restrictions=SandboxRestrictions.default.with_passthrough_modules("longhaul")),
         ),
         # A killed worker's sessions move on after this instead of the stock ten seconds.

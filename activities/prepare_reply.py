@@ -1,9 +1,12 @@
 """prepare_reply: what this worker finds for a reply: the tools by name, the workspace, the newest rules."""
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 
 from temporalio import activity
+from temporalio.api.operatorservice.v1 import ListNexusEndpointsRequest
+from temporalio.service import RPCError
 
 from longhaul.activities.attempt.fused_reads import unfused
 from longhaul.activities.attempt.heartbeat import beating
@@ -42,6 +45,7 @@ from longhaul.stores.state.store import UserRules
 
 ENCODING_SECONDS = 1.0
 """How long a first reply waits for exact counts; estimates do as well, and are corrected by the provider's report."""
+ENDPOINTS_TIMEOUT = timedelta(seconds=3)
 AHEAD_SECONDS = 3.0
 """What takes longer beside another activity is left to its own, which has the time."""
 
@@ -87,6 +91,7 @@ class Preparation:
     async def _prepare(self, ask: PrepareReply) -> Prepared:
         toolbox = with_declared(self._toolbox, ask.spec.temporal_tools)
         self._check_names(ask.spec, toolbox)
+        await _check_endpoints(ask.spec)
         plain = toolbox.descriptors(ask.spec.all_tools)
         served, unreachable = await self._mcp.for_reply(ask.spec.mcps, ask.outdated, is_under_way=ask.is_under_way)
         tools = (
@@ -213,6 +218,22 @@ class Preparation:
             return ask.place.root, ask.place.nonce
         root, nonce = await asyncio.to_thread(self._workspaces.bind, ask.spec.workspace, ask.session_key)
         return str(root), nonce
+
+
+async def _check_endpoints(spec: AgentSpec) -> None:
+    """Raises NotHere for a Nexus endpoint that the server does not have. A server that does not say (RPCError) is
+    believed to have it."""
+    targets = [tool.runs for tool in spec.temporal_tools.values()]
+    for name in dict.fromkeys(target.endpoint for target in targets if target.kind == "nexus"):
+        ask = ListNexusEndpointsRequest(name=name)
+        try:
+            found = await activity.client().operator_service.list_nexus_endpoints(ask, timeout=ENDPOINTS_TIMEOUT)
+        except RPCError:
+            return
+        if not found.endpoints:
+            raise not_here(
+                f"the server has no Nexus endpoint {name!r}; create it with `temporal operator nexus endpoint create`"
+            )
 
 
 def _finish_function(ask: PrepareReply) -> tuple[ToolDescriptor, ...]:

@@ -1,7 +1,7 @@
 """Every timeout and retry policy, each with its reason. Seconds unless the type says otherwise."""
 
 from datetime import timedelta
-from typing import TypedDict, assert_never
+from typing import assert_never
 
 from temporalio.common import RetryPolicy, WorkflowIDReusePolicy
 from temporalio.workflow import (
@@ -10,7 +10,6 @@ from temporalio.workflow import (
     ChildWorkflowCancellationType,
     ChildWorkflowConfig,
     LocalActivityConfig,
-    NexusOperationCancellationType,
     ParentClosePolicy,
 )
 
@@ -245,20 +244,16 @@ def run_workflow(tool: ToolDescriptor, target: TemporalTarget, workflow_id: str,
     )
 
 
-class OperationConfig(TypedDict):
-    """As `execute_operation` takes them."""
-
-    schedule_to_close_timeout: timedelta
-    cancellation_type: NexusOperationCancellationType
-    summary: str
-
-
-def run_operation(tool: ToolDescriptor, summary: str) -> OperationConfig:
-    """A Nexus operation. The server asks its handler again and again until that answers."""
-    return OperationConfig(
-        schedule_to_close_timeout=timedelta(seconds=tool.timeout_seconds),
-        cancellation_type=NexusOperationCancellationType.WAIT_COMPLETED,
-        summary=summary,
+def run_operation(tool: ToolDescriptor, workflow_id: str, summary: str) -> ChildWorkflowConfig:
+    """A Nexus operation, by a workflow of Longhaul's. It has a minute more than the operation, to say that its time was
+    up."""
+    return ChildWorkflowConfig(
+        id=workflow_id,
+        static_summary=summary,
+        execution_timeout=timedelta(seconds=tool.timeout_seconds + 60),
+        id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+        parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
+        cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
     )
 
 

@@ -5,6 +5,7 @@ The contract is what both ends must agree on: names, the start input, the conver
 
 from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 
 from temporalio.common import SearchAttributeKey
 
@@ -30,6 +31,7 @@ from longhaul.agent.plain.values import OpenValue, Value, sparse
 from longhaul.agent.record import Record
 from longhaul.agent.values.budget import NOTHING_SPENT, ModelSpent
 from longhaul.agent.values.conversation.messages import ErrorInfo, Msg, ServerAsked
+from longhaul.agent.values.conversation.tools import TemporalTarget
 from longhaul.agent.values.permission import DecisionMade, PermissionRule
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.subagents import Asker, BackgroundCommand, Child, Parent
@@ -86,7 +88,18 @@ SCHEDULED = "ScheduledRequest"
 HUB = "AgentHub"
 ENVIRONMENT = "WorkerEnvironment"
 """The workflow that asks a worker what it has around it."""
+OPERATION = "NexusCall"
+"""The workflow that calls a Nexus operation for a session."""
 TASK_QUEUE = "longhaul"
+
+
+class OperationCall(OpenValue):
+    """What is called, and for how long its answer is awaited."""
+
+    target: TemporalTarget
+    given: Any
+    seconds: float
+
 
 SEARCH_ATTRIBUTES: Mapping[str, str] = {
     "LonghaulStatus": "Keyword",

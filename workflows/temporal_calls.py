@@ -7,8 +7,10 @@ or fails with can stop the session. A worker of Longhaul then takes the result i
 
 import json
 from collections.abc import Coroutine
+from datetime import timedelta
 from typing import Any, assert_never
 
+from nexusrpc import HandlerError
 from temporalio import workflow
 from temporalio.api.common.v1 import Payload
 from temporalio.common import RawValue
@@ -23,7 +25,7 @@ from temporalio.exceptions import (
     WorkflowAlreadyStartedError,
 )
 from temporalio.exceptions import TimeoutError as TemporalTimeout
-from temporalio.workflow import ActivityHandle, ChildWorkflowHandle
+from temporalio.workflow import ActivityHandle, ChildWorkflowHandle, NexusOperationCancellationType
 
 from longhaul.agent import entries as e
 from longhaul.agent.fold.agent_state import OpenCall, effect_of
@@ -38,6 +40,7 @@ from longhaul.agent.plain.ids import target_activity_id, target_workflow_id
 from longhaul.agent.values.conversation.messages import ToolResultBlock, ToolResultState
 from longhaul.agent.values.conversation.tools import Effect, TemporalTarget, ToolDescriptor
 from longhaul.workflows import activity_options
+from longhaul.workflows.contract import OPERATION, OperationCall
 from longhaul.workflows.running_activities import STOPPING_SECONDS, LeftRunning, Underway, WorkInterrupted
 
 FAILURE_CHARS = 3_000
@@ -70,7 +73,6 @@ class TemporalCalls:
         except WorkInterrupted as interrupted:
             cause = interrupted.__cause__
             began = isinstance(cause, ActivityError | ChildWorkflowError) and cause.started_event_id > 0
-            began = began or isinstance(cause, NexusOperationError)
             return e.ToolReturned(result=(stopped_under_way if began else cancelled_before_start)(call.block))
         except LeftRunning:
             why = f"the reply was interrupted, and {target.place} did not end within {STOPPING_SECONDS} s"
@@ -129,11 +131,32 @@ async def _workflow(call: OpenCall, tool: ToolDescriptor, target: TemporalTarget
 
 
 async def _operation(call: OpenCall, tool: ToolDescriptor, target: TemporalTarget, summary: str) -> RawValue:
+    """By a workflow of its own: the server fails each task that calls an endpoint which is not there, for ever."""
+    workflow_id = target_workflow_id(workflow.info().workflow_id, call.block.id)
+    how = activity_options.run_operation(tool, workflow_id, summary)
     (given,) = _arguments(call, tool, target)
-    client = workflow.create_nexus_client(service=target.service, endpoint=target.endpoint)
-    return await client.execute_operation(
-        target.name, given, output_type=RawValue, **activity_options.run_operation(tool, summary)
+    ask = OperationCall(target=target, given=given, seconds=tool.timeout_seconds)
+    handle: ChildWorkflowHandle[Any, RawValue] = await workflow.start_child_workflow(
+        OPERATION, ask, result_type=RawValue, **how
     )
+    return await handle
+
+
+@workflow.defn(name=OPERATION)
+class NexusCall:
+    """One Nexus operation, called for a session."""
+
+    @workflow.run
+    async def run(self, ask: OperationCall) -> RawValue:
+        client = workflow.create_nexus_client(service=ask.target.service, endpoint=ask.target.endpoint)
+        answer: RawValue = await client.execute_operation(
+            ask.target.name,
+            ask.given,
+            output_type=RawValue,
+            schedule_to_close_timeout=timedelta(seconds=ask.seconds),
+            cancellation_type=NexusOperationCancellationType.WAIT_COMPLETED,
+        )
+        return answer
 
 
 def _arguments(call: OpenCall, tool: ToolDescriptor, target: TemporalTarget) -> list[Any]:
@@ -177,7 +200,9 @@ def _returned(call: OpenCall, payload: Payload) -> ToolResultBlock:
 def _failed(
     call: OpenCall, target: TemporalTarget, effect: Effect, error: FailureError
 ) -> e.ToolReturned | e.ResultReceived:
-    cause = error.cause if isinstance(error, ActivityError | ChildWorkflowError | NexusOperationError) else error
+    cause: BaseException | None = error
+    while isinstance(cause, ActivityError | ChildWorkflowError | NexusOperationError):
+        cause = cause.cause
     match cause:
         case TemporalTimeout() if cause.type is TimeoutType.SCHEDULE_TO_START:
             hours = activity_options.QUEUE_SECONDS // 3600
@@ -194,10 +219,8 @@ def _failed(
             return e.ToolReturned(result=failed_to_run(call.block, why))
         case ApplicationError() if cause.type in _STOPPED:
             return _lost(call, effect, "it was stopped in the middle, or its worker was")
-        case ApplicationError():
-            said = f"{call.block.name} failed: {cause.message[:FAILURE_CHARS]}".encode("utf-8", "replace").decode(
-                "utf-8"
-            )
+        case ApplicationError() | HandlerError():
+            said = f"{call.block.name} failed: {str(cause)[:FAILURE_CHARS]}".encode("utf-8", "replace").decode("utf-8")
             failed = ToolResultBlock(id=call.block.id, name=call.block.name, output=said, state=ToolResultState.ERROR)
             return e.ResultReceived(result=failed)
         case _:

@@ -11,7 +11,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from temporalio import activity, workflow
+import nexusrpc
+from nexusrpc.handler import StartOperationContext, service_handler, sync_operation
+from temporalio import activity, nexus, workflow
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
@@ -109,6 +111,35 @@ class Delivery:
     @workflow.signal
     def arrived(self) -> None:
         self._arrived = True
+
+
+@dataclass
+class Invoice:
+    order: str
+    cents: int = 0
+
+
+@nexusrpc.service
+class Invoices:
+    """Operations of the shop's billing, in a namespace of its own."""
+
+    bill: nexusrpc.Operation[Invoice, str]
+    deliver: nexusrpc.Operation[Invoice, dict[str, Any]]
+
+
+@service_handler(service=Invoices)
+class Billing:
+    @sync_operation
+    async def bill(self, ctx: StartOperationContext, invoice: Invoice) -> str:
+        if not invoice.cents:
+            raise nexusrpc.HandlerError("nothing to pay", type=nexusrpc.HandlerErrorType.BAD_REQUEST)
+        return f"sent {invoice.order} over {invoice.cents}"
+
+    @nexus.workflow_run_operation
+    async def deliver(
+        self, ctx: nexus.WorkflowRunOperationContext, invoice: Invoice
+    ) -> nexus.WorkflowHandle[dict[str, Any]]:
+        return await ctx.start_workflow(Delivery.run, args=[invoice.order, 3], id=f"delivery-{invoice.order}")
 
 
 def shop_worker(

@@ -21,8 +21,9 @@ MOST_TOOLS = 100
 ATTEMPT_SECONDS, LONGEST_SECONDS = 600.0, 2_592_000.0
 _FORMS = "activity:NAME@QUEUE, workflow:NAME@QUEUE or nexus:ENDPOINT/SERVICE/OPERATION"
 _TARGET = re.compile(r"(activity|workflow|nexus):(.*)", re.DOTALL)
-_OURS, _SESSION = "longhaul.", "AgentSession"
-"""Names of Longhaul's own activities and workflows."""
+OWN_ACTIVITIES = "longhaul."
+"""How the names of Longhaul's own activities begin."""
+OWN_WORKFLOWS = ("AgentSession", "AgentHub", "ScheduledRequest", "WorkerEnvironment", "NexusCall")
 _LONGEST = 200
 """Characters of each part of a target."""
 
@@ -103,7 +104,7 @@ def read_target(target: str) -> TemporalTarget:
             return TemporalTarget(kind="nexus", endpoint=parts[0], service=parts[1], name=parts[2])
     elif found is not None:
         name, _, queue = found[2].rpartition("@")
-        if name.startswith(_OURS) or name == _SESSION:
+        if name.startswith(OWN_ACTIVITIES) or name in OWN_WORKFLOWS:
             raise ValueError(f"{target[:_LONGEST]!r} is part of Longhaul, which no model may start; name your own code")
         if _is_part(name) and _is_part(queue):
             return TemporalTarget(kind="activity" if found[1] == "activity" else "workflow", name=name, queue=queue)
