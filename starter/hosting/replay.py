@@ -16,7 +16,6 @@ from longhaul.starter.client.hubs import OPEN_HUBS
 from longhaul.workflows.contract import HUB
 from longhaul.workflows.hubs import AgentHub
 from longhaul.workflows.session import AgentSession
-from longhaul.workflows.temporal_calls import NexusCall
 
 MOST_CHARACTERS = 600
 """Of what is told of a session that would break."""
@@ -69,7 +68,7 @@ def choose(rows: Sequence[WorkflowExecution], limit: int) -> tuple[WorkflowExecu
 async def replay(client: Client, rows: Iterable[WorkflowExecution]) -> AsyncIterator[Replayed]:
     """Each session as it stands now, one after the other; one that has ended meanwhile is passed over."""
     replayer = Replayer(
-        workflows=[AgentSession, AgentHub, NexusCall],
+        workflows=[AgentSession, AgentHub],
         # Names of blobs begin with the namespace: without it each would be taken for a foreign one.
         namespace=client.namespace,
         data_converter=client.data_converter,

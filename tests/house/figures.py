@@ -14,7 +14,7 @@ from tests.house.syntax import tree_of
 ROOT = Path(__file__).parents[2]
 ROOMS = ("longhaul/agent", "longhaul/stores", "workflows", "activities", "starter")
 """Where the sources are; `longhaul/` holds links to those that lie beside it."""
-DOORS = (ROOT / "longhaul" / "plugin.py", ROOT / "longhaul" / "workflow.py")
+DOORS = (ROOT / "longhaul" / "plugin.py", ROOT / "longhaul" / "workflow.py", ROOT / "longhaul" / "nexus.py")
 """Modules that applications import by name."""
 LOADED_BY_HAND = "demo/project"
 """A sample project, broken on purpose: no part of the code."""

@@ -50,7 +50,17 @@ def test_the_picture_shows_the_layers_of_each_room() -> None:
 def test_every_room_of_the_picture_is_there() -> None:
     there = {f"{room}/" if (ROOT / "longhaul" / room).is_dir() else room for (room,) in drawn()["longhaul"]}
 
-    assert there == {"plugin", "worker", "starter/", "workflow", "workflows/", "activities/", "stores/", "agent/"}
+    assert there == {
+        "plugin",
+        "nexus",
+        "worker",
+        "starter/",
+        "workflow",
+        "workflows/",
+        "activities/",
+        "stores/",
+        "agent/",
+    }
 
 
 def test_the_theory_of_operation_names_every_step_once() -> None:
