@@ -31,6 +31,7 @@ from tests.servers.mariadb_server import find_mariadb, mariadb_server
 from tests.servers.mcp_packages import find_mcp_packages
 from tests.servers.postgres_server import find_postgres, postgres_server
 from tests.servers.redis_server import find_redis, redis_server
+from tests.servers.time_server import find_time_server
 from tests.servers.vocabularies import find_vocabularies
 from tests.suite.order import slowest_first
 from tests.suite.skips import pytest_runtest_makereport
@@ -122,6 +123,24 @@ async def temporal_server(temporal_cli: Path, tmp_path_factory: pytest.TempPathF
     )
     async with DevServer(settings) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def time_server() -> Path:
+    """The program of Temporal's test server, whose clock tests move."""
+    return found("time-skipping test server", find_time_server)
+
+
+@pytest.fixture(scope="session")
+def longhaul_time_server_path(time_server: Path) -> str:
+    """What the plugin of the test kit asks for."""
+    return str(time_server)
+
+
+@pytest.fixture(scope="session")
+def longhaul_server(temporal_server: DevServer) -> str:
+    """The same."""
+    return temporal_server.address
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 
 from temporalio.client import Client, WorkflowExecution, WorkflowHistory
+from temporalio.converter import DataConverter
 from temporalio.runtime import Runtime, TelemetryConfig
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
@@ -65,17 +66,28 @@ def choose(rows: Sequence[WorkflowExecution], limit: int) -> tuple[WorkflowExecu
     return tuple(chosen.values())[:limit]
 
 
-async def replay(client: Client, rows: Iterable[WorkflowExecution]) -> AsyncIterator[Replayed]:
-    """Each session as it stands now, one after the other; one that has ended meanwhile is passed over."""
-    replayer = Replayer(
+def replayer(converter: DataConverter, namespace: str) -> Replayer:
+    """Of sessions and hubs of that namespace, as a worker of this build would run them."""
+    return Replayer(
         workflows=[AgentSession, AgentHub],
         # Names of blobs begin with the namespace: without it each would be taken for a foreign one.
-        namespace=client.namespace,
-        data_converter=client.data_converter,
+        namespace=namespace,
+        data_converter=converter,
         workflow_runner=UnsandboxedWorkflowRunner(),
         # The SDK's own log goes to stdout, and says of each failure what is found here anyway.
         runtime=Runtime(telemetry=TelemetryConfig(logging=None)),
     )
+
+
+async def replay_failure(replayer: Replayer, history: WorkflowHistory) -> str:
+    """What this build does otherwise than was recorded, and at which event, in one line; empty: it goes on with it."""
+    result = await replayer.replay_workflow(history, raise_on_replay_failure=False)
+    return "" if result.replay_failure is None else _told(result.replay_failure, history)
+
+
+async def replay(client: Client, rows: Iterable[WorkflowExecution]) -> AsyncIterator[Replayed]:
+    """Each session as it stands now, one after the other; one that has ended meanwhile is passed over."""
+    this_build = replayer(client.data_converter, client.namespace)
     for row in rows:
         try:
             history = await client.get_workflow_handle(row.id, run_id=row.run_id).fetch_history()
@@ -83,15 +95,14 @@ async def replay(client: Client, rows: Iterable[WorkflowExecution]) -> AsyncIter
             if error.status is not RPCStatusCode.NOT_FOUND:
                 raise
             continue
-        result = await replayer.replay_workflow(history, raise_on_replay_failure=False)
+        why = await replay_failure(this_build, history)
         if row.workflow_type == HUB:
             memo = await texts_of_memo(row) or {}
             named = memo.get("hub") or row.id, memo.get("user"), ""
         else:
             card = await card_of(row)
             named = card.session_id, card.user_id, card.agent
-        why = "" if result.replay_failure is None else _told(result.replay_failure, history)
-        yield Replayed(*named, row.id, len(history.events), result.replay_failure is None, why)
+        yield Replayed(*named, row.id, len(history.events), not why, why)
 
 
 def _told(failure: Exception, history: WorkflowHistory) -> str:

@@ -106,13 +106,35 @@ async def test_the_first_agent_does_what_its_page_says(environment: dict[str, st
             assert (code, SHOWS[words[1]][1] in shown) == (SHOWS[words[1]][0], True), shown
 
 
-async def test_the_test_of_the_page_about_testing_passes(environment: dict[str, str], tmp_path: Path) -> None:
+async def test_the_tests_of_the_page_about_testing_pass(
+    environment: dict[str, str], time_server: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "shop"
     folder.mkdir()
     write_files(FIRST, folder)
     write_files(TESTING, folder)
-    ((_, *pytest_and_file),) = typed(TESTING)
+    (folder / "conftest.py").write_text(
+        "import pytest\n\n\n@pytest.fixture(scope='session')\ndef longhaul_time_server_path() -> str:\n"
+        f"    return {str(time_server)!r}\n"
+    )
+    ((_, *pytest_alone),) = typed(TESTING)
 
-    code, shown = await run([sys.executable, *pytest_and_file, "-p", "no:randomly"], folder, environment)
+    # Without a plugin for asyncio, and with one.
+    for others in (["-p", "no:asyncio"], []):
+        code, shown = await run([sys.executable, *pytest_alone, *others, "-p", "no:randomly"], folder, environment)
+
+        assert (code, "4 passed" in shown) == (0, True), shown
+    assert len(re.search(r"(?ms)^from longhaul.testing.*?(?=^async def)(.*?)^```$", TESTING)[0].splitlines()) <= 15
+
+
+async def test_the_plugin_loads_nothing_of_ours_where_nobody_asks_for_it(tmp_path: Path) -> None:
+    (tmp_path / "test_other.py").write_text(
+        "import sys\n\n\ndef test_of_somebody_else() -> None:\n"
+        "    heavy = ('longhaul', 'temporalio', 'pydantic')\n"
+        "    ours = sorted(name for name in sys.modules if name.split('.')[0] in heavy)\n"
+        "    assert ours == ['longhaul', 'longhaul.pytest_plugin']\n"
+    )
+
+    code, shown = await run([sys.executable, "-m", "pytest", "-p", "no:randomly"], tmp_path, {**os.environ})
 
     assert (code, "1 passed" in shown) == (0, True), shown

@@ -21,9 +21,10 @@ LOADED_BY_HAND = "demo/project"
 
 
 def source_files() -> list[Path]:
-    """Every Python file of the rooms that holds code, and the worker."""
+    """Every Python file of the rooms that holds code, the worker and the test kit."""
     found = [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py")) if path.stat().st_size]
-    return [path for path in (*found, ROOT / "worker.py", *DOORS) if LOADED_BY_HAND not in path.as_posix()]
+    kit = ROOT / "longhaul" / "testing.py", ROOT / "longhaul" / "pytest_plugin.py"
+    return [path for path in (*found, ROOT / "worker.py", *DOORS, *kit) if LOADED_BY_HAND not in path.as_posix()]
 
 
 def lines_of(path: Path) -> int:

@@ -16,10 +16,12 @@ from tests.servers.mcp_packages import find_mcp_packages
 from tests.servers.openapi_generator import find_openapi_generator
 from tests.servers.postgres_server import find_postgres
 from tests.servers.redis_server import find_redis
+from tests.servers.time_server import find_time_server
 from tests.servers.vocabularies import find_vocabularies
 
 FINDERS: dict[str, Callable[[Say], object]] = {
     "temporal": find_temporal,
+    "time-skipping test server": find_time_server,
     "redis": find_redis,
     "postgres": find_postgres,
     "mariadb": find_mariadb,

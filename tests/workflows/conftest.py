@@ -4,7 +4,7 @@ import asyncio
 import json
 from asyncio.subprocess import PIPE, STDOUT
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -14,7 +14,6 @@ from uuid import uuid4
 import pytest
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client, WorkflowHandle
-from temporalio.service import RPCError
 
 from longhaul.activities import recovery
 from longhaul.activities.models.profiles import KeyPlace
@@ -30,6 +29,7 @@ from longhaul.starter.provision.dev_server import DevServer
 from longhaul.starter.reach import query_retries
 from longhaul.starter.reach.connection import connect, let_go
 from longhaul.starter.settings import Settings
+from longhaul.testing import AgentEnvironment
 from longhaul.worker import build
 from tests.activities.models.conftest import calling, few_authorities, one_authority
 from tests.activities.models.sample_requests import KEYS, WEATHER, keys_for
@@ -120,11 +120,8 @@ class Stage:
         return [name for event in (await self.handle(session).fetch_history()).events if (name := asked_within(event))]
 
     async def end_sessions(self) -> None:
-        """Those that are open. Nobody works for them any more: each inbox of a later test would wait for their word."""
-        query = f"TaskQueue = '{self.name}' AND ExecutionStatus = 'Running'"
-        for row in [row async for row in self.client.list_workflows(query)]:
-            with suppress(RPCError):  # the list may be a moment old
-                await self.client.get_workflow_handle(row.id).terminate("the test is over")
+        """Those that are open."""
+        await AgentEnvironment(self.client, self.settings).end_sessions()
 
     @asynccontextmanager
     async def another_worker(self) -> AsyncIterator[None]:

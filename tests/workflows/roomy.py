@@ -6,15 +6,14 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 from temporalio.client import Client
-from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
 from longhaul.starter.client.session import Session
+from longhaul.starter.hosting.replay import replayer
 from longhaul.starter.reach.connection import connect
 from longhaul.stores.blobs.blobs import BlobStore, BlobsUnavailable, session_prefix
 from longhaul.worker import build
 from longhaul.workflows.contract import TASK_TIMEOUT, WORKFLOW, SessionStart, converter_with, stored_in
 from longhaul.workflows.payload_converter import BY_REFERENCE_BYTES
-from longhaul.workflows.session import AgentSession
 from tests.workflows.conftest import Stage
 
 
@@ -59,13 +58,8 @@ class Roomy(Stage):
 async def failure_of_replay(stage: Stage, session: Session) -> BaseException | None:
     """On a worker that knows nothing but the history and the blobs."""
     history = await stage.handle(session).fetch_history()
-    replayer = Replayer(
-        workflows=[AgentSession],
-        namespace=stage.client.namespace,  # blobs are kept apart by namespace too
-        data_converter=stage.client.data_converter,
-        workflow_runner=UnsandboxedWorkflowRunner(),
-    )
-    return (await replayer.replay_workflow(history, raise_on_replay_failure=False)).replay_failure
+    fresh = replayer(stage.client.data_converter, stage.client.namespace)
+    return (await fresh.replay_workflow(history, raise_on_replay_failure=False)).replay_failure
 
 
 @dataclass
