@@ -39,7 +39,7 @@ from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.reading.queries import NoSession
 from longhaul.starter.client.session import Session
 from longhaul.starter.hosting.replay import replay_failure, replayer
-from longhaul.starter.reach.connection import connect, let_go
+from longhaul.starter.reach.connection import connect, joined, let_go
 from longhaul.starter.settings import Settings
 from longhaul.worker import build
 from longhaul.workflows.contract import DATA_CONVERTER, PendingCall, Status
@@ -267,9 +267,9 @@ async def working(client: Client, settings: Settings) -> AsyncIterator[None]:
 @asynccontextmanager
 async def environment(client: Client, settings: Settings) -> AsyncIterator[AgentEnvironment]:
     """An environment in this event loop, on a client of the caller's: `Client.connect(…)`, with plugins, or one of
-    `WorkflowEnvironment`."""
-    made = AgentEnvironment(client, settings)
-    async with working(client, settings):
+    `WorkflowEnvironment`. Its codec and failure converter stay."""
+    async with joined(client, settings) as of_sessions, working(of_sessions, settings):
+        made = AgentEnvironment(of_sessions, settings)
         try:
             yield made
         finally:
@@ -359,7 +359,10 @@ async def replay(*recorded: Path | str, client: Client | None = None) -> None:
     this_code = replayer(client.data_converter, client.namespace) if client else replayer(DATA_CONVERTER, "default")
     for file in files:
         text = await asyncio.to_thread(file.read_text, encoding="utf-8")
-        if why := await replay_failure(this_code, WorkflowHistory.from_json(file.stem, text)):
+        history = WorkflowHistory.from_json(file.stem, text)
+        begun = history.events[0].workflow_execution_started_event_attributes
+        # Values are read for the session that they were sent to.
+        if why := await replay_failure(this_code, WorkflowHistory(begun.workflow_id or file.stem, history.events)):
             broken.append(f"{file.name}: {why}")
     if broken:
         raise AssertionError(f"{len(broken)} of {len(files)} sessions would break:\n" + "\n".join(broken))

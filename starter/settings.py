@@ -114,6 +114,9 @@ class Settings(BaseSettings):
     the first for new ones, or file:/PATH; the same for workers and clients."""
     keys: str = ""
     """Where the keys of sessions are kept: sqlite:///PATH, or redis://…; empty = `keys.db` in `data_dir`."""
+    codec: str = ""
+    """The operator's own, around what sessions send: `module:name` of a PayloadCodec of Temporal's SDK, or of a
+    DataConverter with codec and failure converter; the same for workers and clients."""
     memory: str = "sqlite"
     knowledge: str = "sqlite"
     """Where memories, and knowledge bases, are kept: `sqlite` (in `data_dir`), sqlite:///PATH, or `module:Class`."""

@@ -42,6 +42,7 @@ from longhaul.workflows.payload_converter import BLOBS_AWAY as BLOBS_AWAY
 from longhaul.workflows.payload_converter import DATA_CONVERTER as DATA_CONVERTER
 from longhaul.workflows.payload_converter import HISTORY_LOST as HISTORY_LOST
 from longhaul.workflows.payload_converter import BlobGone as BlobGone
+from longhaul.workflows.payload_converter import SessionConverter as SessionConverter
 from longhaul.workflows.payload_converter import converter_with as converter_with
 from longhaul.workflows.payload_converter import keys_in as keys_in
 from longhaul.workflows.payload_converter import owner_of as owner_of

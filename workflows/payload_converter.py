@@ -26,7 +26,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Protocol, Self, TypeVar, cast
+from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
 from google.protobuf.json_format import Parse
 from google.protobuf.message import DecodeError
@@ -41,6 +41,7 @@ from temporalio.converter import (
     DataConverter,
     DefaultFailureConverter,
     ExternalStorage,
+    FailureConverter,
     NexusSerializationContext,
     PayloadCodec,
     PayloadConverter,
@@ -141,6 +142,7 @@ KEY_ID = "key"
 """Its metadata: the id of the key."""
 SHARED = "shared"
 _OF_NO_SESSION = re.compile(r"longhaul\.schedule\.|longhaul-doctor-")
+LONGEST_WHY = 300
 _JSON: Mapping[str, bytes] = {"encoding": b"json/plain"}
 _AS_JSON, _AS_PAYLOAD = b"j", b"p"
 """First byte of what is encrypted. The short one is for summaries: the server takes 400 bytes of one."""
@@ -210,7 +212,58 @@ class EncryptedPayloads(PayloadCodec, WithSerializationContext):
         return plain
 
 
-class EncryptedFailures(DefaultFailureConverter, WithSerializationContext):
+BY_CODEC = b"codec:"
+"""Before nothing, in the place of a key's id: of what the codec around ours can't decode."""
+
+
+class WithinCodec(PayloadCodec, WithSerializationContext):
+    """Ours within the operator's own: what is sent is encrypted by ours first, if keys are set, and encoded by theirs
+    last."""
+
+    def __init__(self, outer: PayloadCodec, inner: EncryptedPayloads | None) -> None:
+        self.inner = inner
+        self._outer = outer
+
+    def with_context(self, context: SerializationContext) -> Self:
+        outer = self._outer
+        bound = outer.with_context(context) if isinstance(outer, WithSerializationContext) else outer
+        return type(self)(bound, None if self.inner is None else self.inner.with_context(context))
+
+    async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        """Raises what theirs does, and what ours does."""
+        return await self._outer.encode(payloads if self.inner is None else await self.inner.encode(payloads))
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        """Raises BlobsUnavailable while theirs does not work at all. What it can't decode while it works is malformed,
+        and is no error: one would fail the workflow task for ever, and anybody could send it."""
+        try:
+            plain = await self._outer.decode(payloads)
+        except Exception:  # noqa: BLE001  code of the operator's, which may raise anything
+            plain = [await self._decoded(payload) for payload in payloads]
+        for at, payload in enumerate(plain):
+            # Theirs may return what it was given, or a whole payload as its sender made it: nobody outside may claim
+            # that one came by reference, and what did must not lose the word of it.
+            came = payloads[at].metadata.get(KEY) if len(plain) == len(payloads) else None
+            if payload.metadata.get(KEY) not in (came, BY_CODEC):
+                del payload.metadata[KEY]
+            if came is not None:
+                payload.metadata[KEY] = came
+        return plain if self.inner is None else await self.inner.decode(plain)
+
+    async def _decoded(self, payload: Payload) -> Payload:
+        try:
+            (plain,) = await self._outer.decode([payload])
+        except Exception as error:  # noqa: BLE001  as above
+            try:
+                await self._outer.decode(await self._outer.encode([Payload(metadata=_JSON, data=b"0")]))
+            except Exception:  # noqa: BLE001  as above
+                raise BlobsUnavailable(f"{BLOBS_AWAY}: the codec around it does not work: {error}") from error
+            why = f"the codec around it can't decode it: {type(error).__name__}: {error}"
+            return Payload(metadata={"encoding": MISSING, KEY: BY_CODEC}, data=why[:LONGEST_WHY].encode())
+        return plain
+
+
+class EncryptedFailures(FailureConverter, WithSerializationContext):
     """Has message and stack encrypted of what an activity failed with, for a provider may quote what it was sent, and
     of why a letter or a start was refused, for that quotes a bit of it.
 
@@ -218,16 +271,31 @@ class EncryptedFailures(DefaultFailureConverter, WithSerializationContext):
     to whoever asks why nothing goes on, and that must not need a key.
     """
 
+    THEIRS: ClassVar[type[FailureConverter]] = DefaultFailureConverter
+    """Converts the failures; the operator's own where there is one."""
+
+    def __init__(self, *, of_activity: bool = False) -> None:
+        self._theirs = self.THEIRS()
+        self._of_activity = of_activity
+
     def with_context(self, context: SerializationContext) -> Self:
-        return cast(Self, _ALL_ENCRYPTED) if isinstance(context, ActivitySerializationContext) else self
+        return type(self)(of_activity=True) if isinstance(context, ActivitySerializationContext) else self
 
     def to_failure(self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure) -> None:
-        quotes = isinstance(exception, ApplicationError) and exception.type in (REFUSED, BAD_START)
-        convert = _ALL_ENCRYPTED.to_failure if quotes else super().to_failure
-        convert(exception, payload_converter, failure)
+        self._theirs.to_failure(exception, payload_converter, failure)
+        encrypts, each = self._of_activity, failure
+        while True:
+            encrypts = encrypts or each.application_failure_info.type in (REFUSED, BAD_START)
+            if encrypts and not each.HasField("encoded_attributes"):
+                told = {"message": each.message, "stack_trace": each.stack_trace}
+                each.encoded_attributes.CopyFrom(payload_converter.to_payloads([told])[0])
+                each.message, each.stack_trace = "Encoded failure", ""
+            if not each.HasField("cause"):
+                return
+            each = each.cause
 
-
-_ALL_ENCRYPTED = DefaultFailureConverter(encode_common_attributes=True)
+    def from_failure(self, failure: Failure, payload_converter: PayloadConverter) -> BaseException:
+        return self._theirs.from_failure(failure, payload_converter)
 
 
 def owner_of(namespace: str, workflow_id: str) -> str:
@@ -317,7 +385,7 @@ class SessionConverter(DataConverter):
         bound = replace(
             self,
             external_storage=None if blobs is None else storage_of(blobs, prefix, self._from_bytes),
-            payload_codec=codec.with_context(context) if isinstance(codec, EncryptedPayloads) else codec,
+            payload_codec=codec.with_context(context) if isinstance(codec, WithSerializationContext) else codec,
         )
         if isinstance(bound.failure_converter, EncryptedFailures):
             object.__setattr__(bound, "failure_converter", bound.failure_converter.with_context(context))
@@ -385,7 +453,7 @@ def _is_users(context: WorkflowSerializationContext | ActivitySerializationConte
 def check_had(payload: Payload) -> None:
     """Raise BlobGone for a payload that stands for another one, which is not there."""
     if payload.metadata.get("encoding") == MISSING:
-        if payload.metadata.get(KEY, b"").startswith(WITH_KEY):
+        if payload.metadata.get(KEY, b"").startswith((WITH_KEY, BY_CODEC)):
             raise BlobGone(payload.data.decode("utf-8", "replace"))
         raise BlobGone(
             f"a value was stored outside of the history, and can't be had: {payload.data.decode('utf-8', 'replace')}. "
@@ -418,21 +486,32 @@ def _is_ours(payload: Payload) -> bool:
 
 
 def converter_with(
-    blobs: BlobStore | None, from_bytes: int = BY_REFERENCE_BYTES, keys: SessionKeys | None = None
+    blobs: BlobStore | None,
+    from_bytes: int = BY_REFERENCE_BYTES,
+    keys: SessionKeys | None = None,
+    around: DataConverter = pydantic_data_converter,
 ) -> DataConverter:
-    """For a client or worker that reaches the blobs, or does without; with keys, it encrypts."""
-    given = {each.name: getattr(pydantic_data_converter, each.name) for each in fields(DataConverter) if each.init}
+    """For a client or worker that reaches the blobs, or does without; with keys, it encrypts.
+
+    `around`: the operator's own, whose codec comes last and whose failure converter stays. Its payload converter is not
+    used: values of sessions are in the form of ours.
+    """
+    given = {each.name: getattr(around, each.name) for each in fields(DataConverter) if each.init}
     given["payload_converter_class"] = SafePayloadConverter
     given["external_storage"] = None if blobs is None else storage_of(blobs, None, from_bytes)
+    ours = None if keys is None else EncryptedPayloads(keys)
+    given["payload_codec"] = ours if around.payload_codec is None else WithinCodec(around.payload_codec, ours)
     if keys is not None:
-        given |= {"payload_codec": EncryptedPayloads(keys), "failure_converter_class": EncryptedFailures}
+        theirs = around.failure_converter_class
+        given["failure_converter_class"] = type("EncryptedFailures", (EncryptedFailures,), {"THEIRS": theirs})
     return SessionConverter(**given)
 
 
 def keys_in(converter: DataConverter) -> SessionKeys | None:
     """The keyring of a converter from `converter_with`; None: it writes in clear text."""
     codec = converter.payload_codec
-    return codec.keys if isinstance(codec, EncryptedPayloads) else None
+    ours = codec.inner if isinstance(codec, WithinCodec) else codec
+    return ours.keys if isinstance(ours, EncryptedPayloads) else None
 
 
 def stored_in(converter: DataConverter) -> BlobStore | None:
@@ -469,6 +548,8 @@ def why_missed(payload: Payload) -> str | None:
     if not was_absent:
         _check_still_had(payload)
         return None
+    if key == BY_CODEC:
+        return "the codec around it could not decode it"
     if key.startswith(WITH_KEY):
         key_id = key.removeprefix(WITH_KEY).decode("ascii", "replace")[:40]
         return f"the key {key_id} that it was encrypted with was not there"

@@ -21,7 +21,8 @@ from longhaul.starter.client.memories import KnowledgeOfWorkers, MemoriesOfUser
 from longhaul.starter.client.schedules import Schedules
 from longhaul.starter.client.session import Session, of_card
 from longhaul.starter.client.user_rules import RulesOfUser
-from longhaul.starter.reach.connection import Naming, connect, let_go, settle_before_exit
+from longhaul.starter.client.wire import check_name
+from longhaul.starter.reach.connection import Naming, connect, joined, let_go, settle_before_exit
 from longhaul.starter.reach.pollers import time_at
 from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import Status, Waits
@@ -48,15 +49,28 @@ class Longhaul:
     @classmethod
     @asynccontextmanager
     async def connect(
-        cls, address: str | None = None, namespace: str | None = None, settings: Settings | None = None
+        cls,
+        address: str | None = None,
+        namespace: str | None = None,
+        settings: Settings | None = None,
+        *,
+        client: Client | None = None,
     ) -> AsyncIterator["Longhaul"]:
-        """`async with Longhaul.connect() as app:`. Raises Unreachable with a sentence when no server answers."""
+        """`async with Longhaul.connect() as app:`. Raises Unreachable with a sentence when no server answers.
+
+        `client`: one of your own in place of an address. Its connection, interceptors, codec and failure converter are
+        used; the workers have to name the same codec in LONGHAUL_CODEC.
+        """
         settings = settings or Settings()
-        client = await connect(address, namespace, settings=settings)
+        if client is not None:
+            async with joined(client, settings) as of_sessions:
+                yield cls(of_sessions, settings)
+            return
+        own = await connect(address, namespace, settings=settings)
         try:
-            yield cls(client, settings)
+            yield cls(own, settings)
         finally:
-            await let_go(client)
+            await let_go(own)
 
     def session(
         self, session_id: str = "default", *, user: str | None = None, agent: str | AgentSpec | Agent = "longhaul"

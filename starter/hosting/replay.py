@@ -4,10 +4,10 @@ them.
 
 import re
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from temporalio.client import Client, WorkflowExecution, WorkflowHistory
-from temporalio.converter import DataConverter
+from temporalio.converter import DataConverter, DefaultFailureConverter
 from temporalio.runtime import Runtime, TelemetryConfig
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
@@ -72,7 +72,8 @@ def replayer(converter: DataConverter, namespace: str) -> Replayer:
         workflows=[AgentSession, AgentHub],
         # Names of blobs begin with the namespace: without it each would be taken for a foreign one.
         namespace=namespace,
-        data_converter=converter,
+        # A failure converter that encodes would hide the sentence.
+        data_converter=replace(converter, failure_converter_class=DefaultFailureConverter),
         workflow_runner=UnsandboxedWorkflowRunner(),
         # The SDK's own log goes to stdout, and says of each failure what is found here anyway.
         runtime=Runtime(telemetry=TelemetryConfig(logging=None)),

@@ -10,10 +10,13 @@ import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import cache
 
 from temporalio.api.errordetails.v1 import NamespaceNotFoundFailure
 from temporalio.client import Client, GrpcCompression
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.converter import DataConverter, PayloadCodec
 from temporalio.envconfig import ClientConfig, ClientConnectConfig
 from temporalio.runtime import Runtime
 from temporalio.service import RPCError
@@ -28,7 +31,8 @@ from longhaul.stores.blobs.blob_directory import open_blobs
 from longhaul.stores.blobs.blobs import BadBlobsSetting, BlobStore
 from longhaul.stores.keys.keyring import Keyring
 from longhaul.stores.keys.open_keyring import open_keyring
-from longhaul.workflows.contract import converter_with, keys_in, stored_in
+from longhaul.stores.loading import found_at
+from longhaul.workflows.contract import SessionConverter, converter_with, keys_in, stored_in
 
 
 class BadConnection(BadSetup):
@@ -155,7 +159,8 @@ async def connect(
     in a way that is not known here.
     """
     blobs = None if settings is None else TheirBlobs(blobs_of(settings))
-    converter = converter_with(blobs, keys=None if settings is None else keyring_of(settings))
+    keys, around = (None, pydantic_data_converter) if settings is None else (keyring_of(settings), around_of(settings))
+    converter = converter_with(blobs, keys=keys, around=around)
     squeezed = settings is not None and settings.grpc_compression == "gzip"
     config = connection_settings()
     if address is not None:
@@ -184,19 +189,50 @@ async def connect(
 
 
 def over_connection(client: Client, settings: Settings) -> Client:
-    """A client of ours over the connection of another one, with its interceptors: of values it makes what `connect`
-    does, whatever the other one makes of them. Call `let_go` at the end. Raises Unreachable, BadKeysSetting."""
+    """A client of ours over the connection of another one, with its interceptors, and with our converter within its
+    own, so that its codec and failure converter stay. Call `let_go` at the end. Raises Unreachable, BadKeysSetting."""
     blobs = TheirBlobs(blobs_of(settings))
     theirs = client.config(active_config=True)["interceptors"]
     known = {type(each) for each in theirs}
     own = Client(
         client.service_client,
         namespace=client.namespace,
-        data_converter=converter_with(blobs, keys=keyring_of(settings)),
+        data_converter=converter_with(blobs, keys=keyring_of(settings), around=client.data_converter),
         interceptors=[*theirs, *(each for each in (*client_interceptors(), AsksAgain()) if type(each) not in known)],
     )
     blobs.ask_by(lambda: why_other_blobs(own, settings, blobs))
     return own
+
+
+@asynccontextmanager
+async def joined(client: Client, settings: Settings) -> AsyncIterator[Client]:
+    """A client of the caller's that sends what sessions can read: by the same connection, with our converter within
+    theirs, so that their codec and failure converter stay. The caller's own stays as it was. Raises Unreachable,
+    BadKeysSetting."""
+    if isinstance(client.data_converter, SessionConverter):
+        yield client
+        return
+    made = over_connection(client, settings)
+    settle_before_exit()
+    try:
+        yield made
+    finally:
+        await let_go(made)
+
+
+def around_of(settings: Settings) -> DataConverter:
+    """The converter that ours is put into. Raises BadConnection."""
+    if not settings.codec:
+        return pydantic_data_converter
+    found = found_at(settings.codec, "codec", BadConnection, setting="LONGHAUL_CODEC")
+    if isinstance(found, PayloadCodec):
+        return replace(pydantic_data_converter, payload_codec=found)
+    if isinstance(found, DataConverter):
+        return found
+    raise BadConnection(
+        f"LONGHAUL_CODEC: {settings.codec!r} is a {type(found).__name__}; name a PayloadCodec or a DataConverter of "
+        "Temporal's SDK"
+    )
 
 
 def no_namespace(client: Client, error: RPCError) -> Unreachable | None:
