@@ -111,7 +111,8 @@ class Settings(BaseSettings):
     """Where large values and older entries are kept: a directory, or redis://…; empty = in `data_dir`."""
     master_key: SecretStr = SecretStr("")
     """On: what sessions say is encrypted, each with a key of its own, and those keys with this one. NAME:KEY,NAME:KEY,
-    the first for new ones, or file:/PATH; the same for workers and clients."""
+    aws-kms:KEY, vault:KEY, provider:module:Class, the first for new ones, or file:/PATH; the same for workers and
+    clients."""
     keys: str = ""
     """Where the keys of sessions are kept: sqlite:///PATH, or redis://…; empty = `keys.db` in `data_dir`."""
     codec: str = ""

@@ -36,6 +36,7 @@ from longhaul.agent.permission.decision_table import analyzers_of
 from longhaul.agent.plain.text import LONGEST_NAME, did_you_mean
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.known_names import ANALYZERS, CONDENSERS, OFFLOADERS, is_profile_name
+from longhaul.stores.keys.keyring import SERVICES
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ SHORTEST_CHARACTERS = 8
 """A shorter one could be guessed, or is a word such as `none`: cut out, it would take harmless text along."""
 _OTHERS = (
     *("ANTHROPIC_AUTH_TOKEN", "OPENAI_ADMIN_KEY", "TEMPORAL_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"),
-    *("AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_PASSWORD", "AZURE_PASSWORD", "IDENTITY_HEADER"),
+    *("VAULT_TOKEN", "AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_PASSWORD", "AZURE_PASSWORD", "IDENTITY_HEADER"),
 )
 _PAIRS = ("LONGHAUL_APPROVAL_KEY", "LONGHAUL_MASTER_KEY")
 """Of names and keys, separated by commas."""
@@ -97,7 +98,8 @@ def own_keys(environ: Mapping[str, str], places: Iterable[KeyPlace], settings: M
     for variable in _PAIRS:
         setting = known.get(variable, "")
         for number, pair in enumerate(() if setting.startswith("file:") else setting.split(",")):
-            found[f"{variable}{f'_{number}' if number else ''}"] = pair.partition(":")[2]
+            name, _, key = pair.partition(":")
+            found[f"{variable}{f'_{number}' if number else ''}"] = "" if name in SERVICES else key
     for name in _ADDRESSES:
         address = known.get(name, "")
         try:

@@ -20,9 +20,10 @@ import time
 from collections import OrderedDict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar, cast
 
 from longhaul.agent.plain.errors import BadSetup, Damaged, Unavailable, missing
+from longhaul.stores.loading import found_at
 
 DELETED = "its key was deleted"
 """Stands in each sentence about a session whose key is gone for good."""
@@ -97,7 +98,10 @@ class KeyStore(Protocol):
 
 
 KEY_BYTES = 32
-HOW = "set NAME:KEY, made by `longhaul keys new`, or file:/PATH of a file that holds it"
+HOW = (
+    "set NAME:KEY, made by `longhaul keys new`, aws-kms:KEY, vault:KEY, provider:module:Class, or file:/PATH of a file "
+    "that holds it"
+)
 _NONCE = bytes(12)
 """Always the same: this cipher (AES-256-GCM-SIV, RFC 8452) needs no other. The same bytes under the same key come to
 the same bytes, so that what is written twice lies in one place."""
@@ -135,36 +139,75 @@ def decrypted(cipher: Cipher, data: bytes, about: str) -> bytes:
         raise ValueError("it is not whole, or another key's") from None
 
 
+class MasterKey(Protocol):
+    """One master key. An operator's own is a class that takes no arguments; `provider:module:Class` names it.
+
+    Both methods raise KeysUnavailable within seconds, also where the key may not be used now.
+    """
+
+    @property
+    def name(self) -> str:
+        """Always the same for the same key: it is stored with each key that was wrapped by it."""
+        ...
+
+    async def wrap(self, data_key: bytes, key_id: str) -> bytes:
+        """32 bytes encrypted, so that they can be decrypted with this id alone."""
+        ...
+
+    async def unwrap(self, wrapped: bytes, key_id: str) -> bytes:
+        """Raises WrongMaster for what this key has not wrapped for this id."""
+        ...
+
+
+class LocalKey:
+    """A master key of 32 bytes that this process has."""
+
+    def __init__(self, name: str, key: bytes) -> None:
+        self.name = name
+        self._cipher = cipher_of(key)
+
+    async def wrap(self, data_key: bytes, key_id: str) -> bytes:
+        return encrypted(self._cipher, data_key, key_id)
+
+    async def unwrap(self, wrapped: bytes, key_id: str) -> bytes:
+        """Raises WrongMaster."""
+        try:
+            return decrypted(self._cipher, wrapped, key_id)
+        except ValueError:
+            raise WrongMaster(
+                f"LONGHAUL_MASTER_KEY: the key named {self.name!r} is another than the one that was used under this "
+                "name; set that one"
+            ) from None
+
+
 class Masters:
     """The master keys of a setting."""
 
     def __init__(self, setting: str) -> None:
-        """`NAME:KEY,NAME:KEY`, or `file:/PATH`. Raises BadKeysSetting."""
-        keys = _keys_in(setting)
-        self.newest = next(iter(keys))
-        self._ciphers = {name: cipher_of(key) for name, key in keys.items()}
+        """A list of `NAME:KEY`, `aws-kms:KEY`, `vault:KEY` and `provider:module:Class`, or `file:/PATH` of a file that
+        holds it. Raises BadKeysSetting, MissingExtra."""
+        self._keys = _keys_in(setting)
 
-    def wrap(self, data_key: bytes, key_id: str) -> bytes:
-        return encrypted(self._ciphers[self.newest], data_key, key_id)
+    @property
+    def newest(self) -> str:
+        return next(iter(self._keys))
 
-    def unwrap(self, wrapped: bytes, key_id: str, master: str) -> bytes:
-        """Raises WrongMaster."""
-        cipher = self._ciphers.get(master)
-        if cipher is None:
+    async def wrap(self, data_key: bytes, key_id: str) -> bytes:
+        """Raises KeysUnavailable."""
+        return await self._keys[self.newest].wrap(data_key, key_id)
+
+    async def unwrap(self, wrapped: bytes, key_id: str, master: str) -> bytes:
+        """Raises WrongMaster, KeysUnavailable."""
+        key = self._keys.get(master)
+        if key is None:
             raise WrongMaster(
                 f"LONGHAUL_MASTER_KEY: the master key {master!r} is needed, and is not among "
-                f"{', '.join(self._ciphers)}; add it behind the first, from where it was kept"
+                f"{', '.join(self._keys)}; add it behind the first, from where it was kept"
             )
-        try:
-            return decrypted(cipher, wrapped, key_id)
-        except ValueError:
-            raise WrongMaster(
-                f"LONGHAUL_MASTER_KEY: the key named {master!r} is another than the one that was used under this name; "
-                "set that one"
-            ) from None
+        return await key.unwrap(wrapped, key_id)
 
 
-def _keys_in(setting: str) -> dict[str, bytes]:
+def _keys_in(setting: str) -> dict[str, MasterKey]:
     if setting.startswith("file:"):
         path = Path(setting.removeprefix("file:"))
         try:
@@ -173,21 +216,49 @@ def _keys_in(setting: str) -> dict[str, bytes]:
             raise BadKeysSetting(
                 f"LONGHAUL_MASTER_KEY: the file {str(path)!r} can't be read ({type(error).__name__}); {HOW}"
             ) from None
-    keys: dict[str, bytes] = {}
-    for number, pair in enumerate(filter(None, re.split(r"[,\s]+", setting)), 1):
-        name, _, spelt = pair.partition(":")
-        if not re.fullmatch(r"[A-Za-z0-9_.-]{1,40}", name) or not spelt or name in keys:
+    keys: dict[str, MasterKey] = {}
+    for number, written in enumerate(filter(None, re.split(r"[,\s]+", setting)), 1):
+        kind, _, which = written.partition(":")
+        key = _service_key(kind, which) if kind in SERVICES else _local_key(number, kind, which)
+        if key.name in keys:
             raise BadKeysSetting(f"LONGHAUL_MASTER_KEY: key {number} has no name, or another's; {HOW}")
-        try:
-            key = base64.b64decode(spelt.translate({ord("-"): "+", ord("_"): "/"}), validate=True)
-        except (binascii.Error, ValueError):
-            key = b""
-        if len(key) != KEY_BYTES:
-            raise BadKeysSetting(f"LONGHAUL_MASTER_KEY: {name!r} is not {KEY_BYTES} bytes in base64; {HOW}")
-        keys[name] = key
+        keys[key.name] = key
     if not keys:
         raise BadKeysSetting(f"LONGHAUL_MASTER_KEY: there is no key in it; {HOW}")
     return keys
+
+
+SERVICES = ("aws-kms", "vault", "provider")
+"""How keys that others hold begin; no key of ours may have one of these names."""
+
+
+def _service_key(kind: str, which: str) -> MasterKey:
+    from longhaul.stores.keys import key_services  # noqa: PLC0415  boto3 and HTTP, for those who need them alone
+
+    match kind:
+        case "aws-kms":
+            return key_services.KmsKey(which)
+        case "vault":
+            return key_services.VaultKey(which)
+        case _:
+            found = found_at(which, "provider", BadKeysSetting, setting="LONGHAUL_MASTER_KEY")
+            if not all(hasattr(found, part) for part in ("name", "wrap", "unwrap")):
+                raise BadKeysSetting(
+                    f"LONGHAUL_MASTER_KEY: {which!r} has no name, wrap and unwrap; write it as a MasterKey"
+                )
+            return cast(MasterKey, found)
+
+
+def _local_key(number: int, name: str, spelt: str) -> MasterKey:
+    if not re.fullmatch(r"[A-Za-z0-9_.-]{1,40}", name) or not spelt:
+        raise BadKeysSetting(f"LONGHAUL_MASTER_KEY: key {number} has no name, or another's; {HOW}")
+    try:
+        key = base64.b64decode(spelt.translate({ord("-"): "+", ord("_"): "/"}), validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise BadKeysSetting(f"LONGHAUL_MASTER_KEY: {name!r} is not {KEY_BYTES} bytes in base64; {HOW}")
+    return LocalKey(name, key)
 
 
 Value = TypeVar("Value")
@@ -243,7 +314,7 @@ class Keyring:
         # Before it is unwrapped: another's key may need a master key that is not set here, and would be waited for.
         if owner is not None and not await self._is_of(owner, found if isinstance(found, StoredKey) else found.key):
             raise NoKey("it was encrypted for another session")
-        known = self._remembered(found) if isinstance(found, StoredKey) else found
+        known = await self._remembered(found) if isinstance(found, StoredKey) else found
         if known.cipher is None:
             raise NoKey(_deleted(known.key))
         try:
@@ -284,8 +355,9 @@ class Keyring:
         changed, every = 0, await self._store.every()
         for key in every:
             if key.master != self._masters.newest:
-                data_key = self._masters.unwrap(key.wrapped, key.id, key.master)
-                changed += await self._store.rewrap(key, self._masters.wrap(data_key, key.id), self._masters.newest)
+                data_key = await self._masters.unwrap(key.wrapped, key.id, key.master)
+                wrapped = await self._masters.wrap(data_key, key.id)
+                changed += await self._store.rewrap(key, wrapped, self._masters.newest)
         return changed, len(every)
 
     async def close(self) -> None:
@@ -308,7 +380,7 @@ class Keyring:
         if key is None or (begins and not key.wrapped and self._may_begin(owner, key)):
             key = await self._begun(owner)
         _put(self._owned, owner, key.id)
-        return self._remembered(key)
+        return await self._remembered(key)
 
     def _may_begin(self, owner: str, key: StoredKey) -> bool:
         """Whether somebody whose key was deleted may be given another: not a sub-agent that works on after its tree was
@@ -322,12 +394,12 @@ class Keyring:
             if shared := await self._store.share(owner, above.key.id):
                 return shared
         key_id = secrets.token_urlsafe(ID_BYTES)
-        wrapped = self._masters.wrap(secrets.token_bytes(KEY_BYTES), key_id)
+        wrapped = await self._masters.wrap(secrets.token_bytes(KEY_BYTES), key_id)
         return await self._store.add(StoredKey(key_id, owner, wrapped, self._masters.newest))
 
     async def _known(self, key_id: str) -> _Known | None:
         found = await self._found(key_id)
-        return self._remembered(found) if isinstance(found, StoredKey) else found
+        return await self._remembered(found) if isinstance(found, StoredKey) else found
 
     async def _found(self, key_id: str) -> _Known | StoredKey | None:
         """As it is remembered, or as the store has it, not unwrapped yet."""
@@ -341,10 +413,16 @@ class Keyring:
                 raise
             return known
 
-    def _remembered(self, key: StoredKey) -> _Known:
-        cipher = cipher_of(self._masters.unwrap(key.wrapped, key.id, key.master)) if key.wrapped else None
-        known = _Known(key, cipher, time.monotonic())
-        _put(self._keys, key.id, known)
+    async def _remembered(self, key: StoredKey) -> _Known:
+        """One that has not changed is not unwrapped anew: a service would be asked for it every 30 seconds."""
+        known = self._keys.get(key.id)
+        if known is not None and known.key == key:
+            cipher = known.cipher
+        elif key.wrapped:
+            cipher = cipher_of(await self._masters.unwrap(key.wrapped, key.id, key.master))
+        else:
+            cipher = None
+        _put(self._keys, key.id, known := _Known(key, cipher, time.monotonic()))
         return known
 
 
