@@ -43,7 +43,10 @@ from longhaul.workflows.payload_converter import DATA_CONVERTER as DATA_CONVERTE
 from longhaul.workflows.payload_converter import HISTORY_LOST as HISTORY_LOST
 from longhaul.workflows.payload_converter import BlobGone as BlobGone
 from longhaul.workflows.payload_converter import SessionConverter as SessionConverter
+from longhaul.workflows.payload_converter import WithinCodec as WithinCodec
+from longhaul.workflows.payload_converter import check_had as check_had
 from longhaul.workflows.payload_converter import converter_with as converter_with
+from longhaul.workflows.payload_converter import is_encrypted as is_encrypted
 from longhaul.workflows.payload_converter import keys_in as keys_in
 from longhaul.workflows.payload_converter import owner_of as owner_of
 from longhaul.workflows.payload_converter import stored_in as stored_in

@@ -222,22 +222,22 @@ class WithinCodec(PayloadCodec, WithSerializationContext):
 
     def __init__(self, outer: PayloadCodec, inner: EncryptedPayloads | None) -> None:
         self.inner = inner
-        self._outer = outer
+        self.outer = outer
 
     def with_context(self, context: SerializationContext) -> Self:
-        outer = self._outer
+        outer = self.outer
         bound = outer.with_context(context) if isinstance(outer, WithSerializationContext) else outer
         return type(self)(bound, None if self.inner is None else self.inner.with_context(context))
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
         """Raises what theirs does, and what ours does."""
-        return await self._outer.encode(payloads if self.inner is None else await self.inner.encode(payloads))
+        return await self.outer.encode(payloads if self.inner is None else await self.inner.encode(payloads))
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
         """Raises BlobsUnavailable while theirs does not work at all. What it can't decode while it works is malformed,
         and is no error: one would fail the workflow task for ever, and anybody could send it."""
         try:
-            plain = await self._outer.decode(payloads)
+            plain = await self.outer.decode(payloads)
         except Exception:  # noqa: BLE001  code of the operator's, which may raise anything
             plain = [await self._decoded(payload) for payload in payloads]
         for at, payload in enumerate(plain):
@@ -252,10 +252,10 @@ class WithinCodec(PayloadCodec, WithSerializationContext):
 
     async def _decoded(self, payload: Payload) -> Payload:
         try:
-            (plain,) = await self._outer.decode([payload])
+            (plain,) = await self.outer.decode([payload])
         except Exception as error:  # noqa: BLE001  as above
             try:
-                await self._outer.decode(await self._outer.encode([Payload(metadata=_JSON, data=b"0")]))
+                await self.outer.decode(await self.outer.encode([Payload(metadata=_JSON, data=b"0")]))
             except Exception:  # noqa: BLE001  as above
                 raise BlobsUnavailable(f"{BLOBS_AWAY}: the codec around it does not work: {error}") from error
             why = f"the codec around it can't decode it: {type(error).__name__}: {error}"
@@ -385,7 +385,7 @@ class SessionConverter(DataConverter):
         bound = replace(
             self,
             external_storage=None if blobs is None else storage_of(blobs, prefix, self._from_bytes),
-            payload_codec=codec.with_context(context) if isinstance(codec, WithSerializationContext) else codec,
+            payload_codec=codec.with_context(context) if isinstance(codec, EncryptedPayloads | WithinCodec) else codec,
         )
         if isinstance(bound.failure_converter, EncryptedFailures):
             object.__setattr__(bound, "failure_converter", bound.failure_converter.with_context(context))

@@ -103,6 +103,7 @@ COMMANDS = (
     CommandRow("schedule", "Requests at times that are set.", "commands.schedule", group=True),
     CommandRow("hub", "Rooms of agents: what one answers, the others are told.", "commands.hub", group=True),
     CommandRow("keys", "Keys that sessions are encrypted with.", "commands.keys", group=True),
+    CommandRow("codec", "Encrypted sessions in Temporal's own Web UI and command line.", "commands.codec", group=True),
     CommandRow(
         "worktree",
         "Git working trees that sessions have of their own: merged, or thrown away. On the machine of the repository.",

@@ -19,6 +19,7 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from longhaul.starter.serve import webhooks
+from longhaul.starter.serve.codec_server import NAMESPACE
 from longhaul.starter.serve.event_stream import LAST_EVENT_ID
 from longhaul.starter.serve.openapi import document
 from longhaul.starter.serve.problems import Problem, problem_of
@@ -87,20 +88,19 @@ def application(served: Served, pages: Sequence[Route] = ()) -> Starlette:
     by_path = groupby(sorted(OPERATIONS, key=lambda one: one.path), key=lambda one: one.path)
     doors = [Route(path, Door(served, tuple(operations))) for path, operations in by_path]
     hooks = Route(webhooks.PATH, WebhookDoor(served))
-    if served.origins:
-        for_web_pages = [
-            Middleware(
-                CORSMiddleware,
-                allow_origins=list(served.origins),
-                allow_methods=["GET", "POST"],
-                allow_headers=["Authorization", "Content-Type", IDEMPOTENCY_KEY, LAST_EVENT_ID],
-            )
-        ]
-    else:
-        for_web_pages = []
+    mcp = Route(PATH, McpDoor(served))
+    return guarded(served, [Route("/openapi.json", openapi, methods=["GET"]), mcp, hooks, *doors, *pages])
+
+
+def guarded(served: Served, routes: Sequence[Route]) -> Starlette:
+    """These routes, behind the guard."""
+    headers = ["Authorization", "Content-Type", IDEMPOTENCY_KEY, LAST_EVENT_ID, NAMESPACE]
+    for_web_pages = Middleware(
+        CORSMiddleware, allow_origins=list(served.origins), allow_methods=["GET", "POST"], allow_headers=headers
+    )
     app = Starlette(
-        routes=[Route("/openapi.json", openapi, methods=["GET"]), Route(PATH, McpDoor(served)), hooks, *doors, *pages],
-        middleware=[Middleware(Guard, served=served), *for_web_pages],
+        routes=routes,
+        middleware=[Middleware(Guard, served=served), *([for_web_pages] if served.origins else [])],
         exception_handlers={404: _nothing_here, 405: _not_so},
     )
     app.router.redirect_slashes = False

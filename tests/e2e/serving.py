@@ -58,12 +58,16 @@ def tokens_file(folder: Path) -> Path:
 
 
 @asynccontextmanager
-async def serving(folder: Path, environment: Mapping[str, str], *flags: str) -> AsyncIterator[Serving]:
+async def serving(
+    folder: Path, environment: Mapping[str, str], *flags: str, command: tuple[str, ...] = ("serve",)
+) -> AsyncIterator[Serving]:
     """In this folder, with its agents; killed at the end, if it still runs."""
     log = folder / "serve.log"
     with log.open("ab") as sink:
         process = await asyncio.create_subprocess_exec(
-            *bound_to_parent([sys.executable, "-P", "-m", "longhaul.starter.cli.main", "serve", "--port", "0", *flags]),
+            *bound_to_parent(
+                [sys.executable, "-P", "-m", "longhaul.starter.cli.main", *command, "--port", "0", *flags]
+            ),
             env=dict(environment),
             cwd=folder,
             stdout=PIPE,

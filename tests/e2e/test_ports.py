@@ -42,6 +42,7 @@ KINDS = {
     "`longhaul dev`: inner services",
     "`longhaul worker`: metrics",
     "`longhaul serve`",
+    "`longhaul codec serve`",
     "`longhaul console`",
 }
 BLIND = {
@@ -129,8 +130,9 @@ async def answer_of(port: Port, request: str) -> str:
 
 async def kind_of(port: Port) -> str:
     if "start-dev" not in port.command:
-        one = next(word for word in ("longhaul.worker", "dev", "serve", "console") if word in port.command)
+        one = next(word for word in ("longhaul.worker", "dev", "codec", "serve", "console") if word in port.command)
         named = {"longhaul.worker": "`longhaul worker`: metrics", "dev": "`longhaul dev`: Web UI"}
+        named["codec"] = "`longhaul codec serve`"
         return named.get(one, f"`longhaul {one}`")
     flags = {"--port": "RPC", "--http-port": "HTTP API", "--ui-port": "the Web UI behind it"}
     named = {port.after(flag): kind for flag, kind in flags.items()}
@@ -181,8 +183,8 @@ async def everything(temporal_cli: Path, tmp_path: Path) -> AsyncIterator[Everyt
         while "polling" not in await first_line(dev):
             assert dev.returncode is None
         others = [
-            await running.enter_async_context(longhaul(tmp_path, environment, command, "--port", "0"))
-            for command in ("serve", "console")
+            await running.enter_async_context(longhaul(tmp_path, environment, *command, "--port", "0"))
+            for command in (("serve",), ("codec", "serve"), ("console",))
         ]
         for other in others:
             assert (await first_line(other)).startswith("http://127.0.0.1:")

@@ -42,6 +42,7 @@ SHORTER_FILES: dict[str, str] = {
     "activities/models/failures/retry_errors.py": "it knows Temporal, and how failures are judged does not",
     "activities/process/relay.py": "a program of its own",
     "activities/worker_parts.py": "what all activities take, and none of them owns",
+    "starter/cli/commands/codec.py": ONE_SUBJECT,
     "starter/cli/commands/keys.py": ONE_SUBJECT,
     "starter/cli/commands/trust.py": ONE_SUBJECT,
     "starter/cli/entry_point.py": "it runs before anything is known to be installed",

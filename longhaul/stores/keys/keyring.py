@@ -329,6 +329,11 @@ class Keyring:
             self._keys.pop(other, None)
         return plain
 
+    async def owner(self, key_id: str) -> str | None:
+        """Whom a key was made for, deleted or not; None where there is no such key. Raises KeysUnavailable."""
+        found = await self._found(key_id)
+        return None if found is None else (found if isinstance(found, StoredKey) else found.key).owner
+
     async def check(self) -> None:
         """Raise WrongMaster where the master key is not the one that was used here before, and KeysUnavailable."""
         await self._own(SHARED, begins=True)

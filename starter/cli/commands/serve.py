@@ -7,13 +7,14 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 import uvicorn
+from starlette.applications import Starlette
 
 from longhaul.starter.cli import options
 from longhaul.starter.cli.exit_codes import Exit, Misuse
@@ -62,7 +63,7 @@ def serve(
     root_path: Annotated[str, typer.Option(help="Where a proxy in front has put it, as in /agents.")] = "",
 ) -> None:
     if context.invoked_subcommand is None:
-        options.leave_by(lambda: _serve(ListenPlace(host, port, root_path.rstrip("/"))))
+        options.leave_by(lambda: serve_until_stopped(ListenPlace(host, port, root_path.rstrip("/"))))
 
 
 @commands.command()
@@ -73,10 +74,17 @@ async def console(
     """It listens on 127.0.0.1 alone. Everybody who can log in to this machine reaches it, and may do what you may:
     where others can, use `longhaul serve` and its tokens, which has the same pages under /console.
     """
-    return await _serve(ListenPlace("127.0.0.1", port), login=False)
+    return await serve_until_stopped(ListenPlace("127.0.0.1", port), login=False)
 
 
-async def _serve(place: ListenPlace, *, login: bool = True) -> int:
+MakeApp = Callable[[Served], Starlette]
+
+
+def _with_pages(served: Served) -> Starlette:
+    return application(served, routes(served))
+
+
+async def serve_until_stopped(place: ListenPlace, make: MakeApp = _with_pages, *, login: bool = True) -> int:
     """Until SIGTERM or Ctrl-C. Without `login` whoever reaches this machine's own address is let in, as nobody else
     can. Raises Misuse, Unreachable and Untrusted."""
     keep_to_itself()
@@ -96,12 +104,12 @@ async def _serve(place: ListenPlace, *, login: bool = True) -> int:
                 origins=tuple(settings.serve_origins.replace(",", " ").split()) if login else (),
                 root_path=place.root_path,
             )
-            await _run(served, listening, "" if login else PATH)
+            await _run(served, listening, make(served), "" if login else PATH)
     return Exit.DONE
 
 
-async def _run(served: Served, listening: socket.socket, page: str) -> None:
-    server = HttpServer(server_config(served))
+async def _run(served: Served, listening: socket.socket, app: Starlette, page: str) -> None:
+    server = HttpServer(server_config(served, app))
 
     def stop() -> None:
         server.force_exit = served.draining.is_set()
@@ -117,10 +125,10 @@ async def _run(served: Served, listening: socket.socket, page: str) -> None:
     await server.serve(sockets=[listening])
 
 
-def server_config(served: Served) -> uvicorn.Config:
-    """How sessions and pages are served."""
+def server_config(served: Served, app: Starlette | None = None) -> uvicorn.Config:
+    """How sessions and pages are served, or another app."""
     return uvicorn.Config(
-        application(served, routes(served)),
+        app or _with_pages(served),
         http=Connection,
         ws="none",
         lifespan="off",
