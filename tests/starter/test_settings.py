@@ -9,7 +9,7 @@ from longhaul.starter.settings import OF_A_FOLDER, BadVariable, Settings, Settin
 
 OF_THE_USER = frozenset(
     {
-        *("keys", "master_key"),
+        *("codec", "keys", "master_key"),
         *("analyzers", "approval_key", "blobs", "client_hooks", "condensers", "data_dir", "hooks", "host", "id_key"),
         *(
             "limit_cpu_seconds",
