@@ -305,17 +305,23 @@ def _activities(resources: _Resources) -> _Activities:
     examination = Examination(parts, rules, risks)
     returning = Returning(offloaders, parts.counter, secrets, behind)
     acting = Acting(parts, examination, returning, live, SideModels(providers), Boxes(box))
+    hooks = load_hooks(settings.hooks)
     thinking = Thinking(
         parts,
         providers,
         examination,
         live,
-        hooks=load_hooks(settings.hooks),
+        hooks=hooks,
         kinds=turns,
         along=ReadingAlong(acting.read),
     )
     compressing = Compressing(
-        parts, providers, offload_to(offloaders), condensers=condensers, count=parts.counter.count_text
+        parts,
+        providers,
+        offload_to(offloaders),
+        condensers=condensers,
+        count=parts.counter.count_text,
+        hooks=hooks,
     )
     preparation = Preparation(
         parts,

@@ -97,7 +97,7 @@ class Thinking:
             if ask.kind is not None:
                 return await self._step_of_kind(ask, ask.kind, OfKind(spec, session, messages, wrapped, place, billing))
             system = await wrapped.system_prompt(await self._hooked(spec.system_prompt, ask))
-            told = _heard_by(ask.agent, session, messages)
+            told = session.told_to(ask.agent)
             origin = partial(self._providers.origin, ask.model)
             fit = FitCall(session, told, ask.model, origin, takes_no_images=ask.takes_no_images)
             await fit.look_into(ask.context.prefix_length)
@@ -314,18 +314,6 @@ def _request(ask: CallModel, spec: SpecTexts, system: str, told: list[Msg]) -> M
 def _reply_limit() -> int:
     stored_outside = activity.client().data_converter.external_storage is not None
     return REPLY_LIMIT_BY_REFERENCE_BYTES if stored_outside else REPLY_LIMIT_BYTES
-
-
-def _heard_by(agent: str, session: SessionContext, messages: list[Msg]) -> list[Msg]:
-    """Another agent's words are a user turn to this one: only its own may stand as the assistant's."""
-    if session.speakers <= {agent}:
-        return messages
-    return [
-        message.model_copy(update={"role": "user"})
-        if message.name != agent and message.role == "assistant"
-        else message
-        for message in messages
-    ]
 
 
 def _nobody(_: Delta) -> None:

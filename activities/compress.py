@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -12,7 +12,7 @@ from temporalio.exceptions import ApplicationError
 from longhaul.activities.attempt import own_session
 from longhaul.activities.attempt.heartbeat import beating
 from longhaul.activities.attempt.model_attempts import Billing, counted, waited_out
-from longhaul.activities.compression import summary_texts
+from longhaul.activities.compression import summary_footer
 from longhaul.activities.compression.condensers import (
     BUILT_IN,
     Condensation,
@@ -23,14 +23,21 @@ from longhaul.activities.compression.condensers import (
     masked,
     run_chain,
 )
-from longhaul.activities.compression.summary_call import Candidate, SummaryAttempt, SummaryCall
-from longhaul.activities.compression.summary_texts import Footer, check_config, readable_text
-from longhaul.activities.contract import COMPRESS, CompressInput
+from longhaul.activities.compression.summary_call import CachedContext, Candidate, SummaryAttempt, SummaryCall
+from longhaul.activities.compression.summary_footer import Footer
+from longhaul.activities.compression.summary_texts import check_config, readable_text
+from longhaul.activities.context.context_cache import SessionContext
+from longhaul.activities.context.prompt_hooks import PromptContext, PromptHooks
+from longhaul.activities.context.repairs import Repairing
+from longhaul.activities.contract import COMPRESS, CompressInput, SpecTexts
+from longhaul.activities.middlewares.session_middlewares import Wrapped
 from longhaul.activities.models.failures.error_bodies import for_a_person
-from longhaul.activities.models.failures.retry_errors import failed_for_good
+from longhaul.activities.models.failures.retry_errors import as_verdict, failed_for_good
+from longhaul.activities.models.failures.status_table import SetupError
 from longhaul.activities.models.model import MOST_NOTES, Delta, ModelReply, ModelRequest
 from longhaul.activities.models.model_limits import window_of
 from longhaul.activities.models.providers import Providers
+from longhaul.activities.models.requests.thinking_origin import Beginnings, fitting
 from longhaul.activities.worker_parts import WorkerParts
 from longhaul.agent.entries import ContextCompressed
 from longhaul.agent.values.conversation.messages import FRAME_TOKENS, ErrorInfo, Msg, Usage, message_digest
@@ -68,12 +75,14 @@ class Compressing:
         *,
         condensers: Mapping[str, Condenser] = BUILT_IN,
         count: CountFor = by_bytes,
+        hooks: PromptHooks | None = None,
     ) -> None:
         self._contexts, self._specs = parts.contexts, parts.specs
         self._secrets, self._wrapping = parts.secrets, parts.wrapping
         self._providers, self._offload = providers, offload
         self._condensers = {**BUILT_IN, **condensers}
         self._count = count
+        self._hooks = hooks or PromptHooks()
 
     @activity.defn(name=COMPRESS)
     async def compress(self, ask: CompressInput) -> ContextCompressed:
@@ -87,7 +96,7 @@ class Compressing:
             messages = await self._contexts.resolve(session, ask.context, partial(own_session.pull_page, epoch))
             source_digest = session.chain[-1] if session.chain else ""
             spec = await self._specs.get(ask.spec_digest, own_session.pull_spec)
-            asking = self._asking(ask, billing)
+            asking = await self._asking(ask, billing, session, spec)
             old_summary = messages[0].get_text_content() if ask.has_summary and messages else ""
             view = View(
                 messages=tuple(messages[1:] if ask.has_summary else messages),
@@ -103,7 +112,7 @@ class Compressing:
                 ask=asking.ask,
             )
             name, made = await self._condensed(ask, view, asking)
-            entry = await self._entry(ask, view, self._masked(made))
+            entry = await self._entry(ask, view, self._masked(made), spec)
             usage = asking.usage + (made.usage or Usage())
             told = tuple(for_a_person(self._secrets.masker.masked(note)) for note in asking.notes[:MOST_NOTES])
             return entry.model_copy(
@@ -116,18 +125,30 @@ class Compressing:
                 }
             )
 
-    def _asking(self, ask: CompressInput, billing: Billing) -> SummaryCall:
+    async def _asking(
+        self, ask: CompressInput, billing: Billing, session: SessionContext, spec: SpecTexts
+    ) -> SummaryCall:
         info = activity.info()
         most = info.retry_policy.maximum_attempts if info.retry_policy else ask.config.max_retries + 1
-        candidates = [Candidate(ask.model, ask.context_length)]
+        wrapped, told = self._wrapping.of_compression(ask), session.told_to(ask.agent)
+        candidates = [Candidate(ask.model, ask.context_length, await self._cached(ask, wrapped, spec, told))]
         if (fallback := ask.config.fallback_model) is not None and fallback != ask.model:
             config = ask.config.for_model(fallback, ask.model).model_copy(update={"context_length": None})
             window = window_of(fallback, config, self._providers.look_up(fallback, config))
             candidates.append(Candidate(fallback, min(window, ask.config.context_length or window)))
-        wrapped = self._wrapping.of_compression(ask)
 
         async def call(model: str, request: ModelRequest) -> ModelReply:
-            return await wrapped.side_call(request, lambda given: self._call(model, given, billing))
+            async def ask_model(given: ModelRequest) -> ModelReply:
+                return await self._call(model, given, billing)
+
+            if not request.behind_prefix:
+                return await wrapped.side_call(request, ask_model)
+            # As the conversation's own calls: without what is broken, another provider's, or was refused.
+            repairing = Repairing(model, takes_no_images=ask.takes_no_images)
+            await repairing.look_into(told[ask.context.prefix_length :])
+            origin = self._providers.origin(model, request.config)
+            fit = fitting(request, origin, Beginnings(request, session.chain))
+            return await wrapped.side_call(fit, lambda given: repairing.asked(given, ask_model, origin))
 
         return SummaryCall(
             call,
@@ -137,6 +158,27 @@ class Compressing:
             attempt=SummaryAttempt(info.attempt, is_last=0 < most <= info.attempt),
             count=self._count,
         )
+
+    async def _cached(
+        self, ask: CompressInput, wrapped: Wrapped, spec: SpecTexts, told: Sequence[Msg]
+    ) -> CachedContext | None:
+        """What the session's next model call would send; None where that is known not to fit, or nobody asks a model
+        about it."""
+        if not ask.context_tokens or "summary" not in ask.context_config.condensers:
+            return None
+        about = PromptContext(ask.agent, ask.user_id, ask.session_id, ask.model, ask.model_calls)
+        try:
+            system = await wrapped.system_prompt(await self._hooks.apply(spec.system_prompt, about))
+        except SetupError as error:
+            raise as_verdict(error) from None
+        request = ModelRequest(
+            model=ask.model,
+            system=system,
+            messages=told,
+            tools=[tool for tool in spec.tools if tool.name not in ask.hidden_tools],
+            config=ask.config,
+        )
+        return CachedContext(request, ask.context_tokens)
 
     async def _call(self, model: str, request: ModelRequest, billing: Billing) -> ModelReply:
         try:
@@ -162,7 +204,7 @@ class Compressing:
         summary = None if made.summary is None else self._secrets.masker.masked(made.summary)
         return replace(made, summary=summary, fields=self._secrets.out_of(made.fields))
 
-    async def _entry(self, ask: CompressInput, view: View, made: Condensation) -> ContextCompressed:
+    async def _entry(self, ask: CompressInput, view: View, made: Condensation, spec: SpecTexts) -> ContextCompressed:
         kept = [
             masked(view.messages[index]) if index in made.masked else view.messages[index]
             for index in (*made.pinned, *range(made.keep_from, len(view.messages)))
@@ -170,16 +212,22 @@ class Compressing:
         dropped = tuple(view.messages[index] for index in range(made.keep_from) if index not in made.pinned)
         written, reference = await self._written(ask, dropped)
         # The text of the new summary layer; empty when there is none, and the old one when nothing has to be added.
-        old_body, old = summary_texts.split(view.old_summary)
+        old_body, old = summary_footer.split(view.old_summary)
         body = old_body if made.summary is None else made.summary
+        read_only = {tool.name for tool in spec.tools if tool.read_only}
+        leaves = {*range(made.keep_from), *made.masked} - (set(made.pinned) - set(made.masked))
+        # With the calls that stay: a result alone does not say what it is of.
+        told = [each for at, each in enumerate(view.messages) if at in leaves or each.get_tool_calls()]
+        carried = (*old.carried, *summary_footer.carried_from(told, read_only))
         went_unsaid = made.summary is None and len(kept) < len(view.messages)
         new = Footer(
-            still_open=summary_texts.missing(view.must_mention, [body, *(readable_text(message) for message in kept)]),
+            still_open=summary_footer.missing(view.must_mention, [body, *(readable_text(message) for message in kept)]),
+            carried=summary_footer.kept(carried, most_chars=view.goal_tokens),
             pointers=tuple(dict.fromkeys((*old.pointers, *([reference] if reference else [])))),
             left_out=went_unsaid or (made.summary is None and old.left_out),
             not_written=not written,
         )
-        summary = summary_texts.join(body, new)
+        summary = summary_footer.join(body, new)
         digest, length = self._prime(ask, summary, kept)
         changed = summary != view.old_summary
         return ContextCompressed(

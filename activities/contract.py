@@ -398,6 +398,13 @@ class CompressInput(OpenValue):
     """Tokens of the model's window."""
     call_number: int
     """Summaries that the session made before this one."""
+    context_tokens: int = sparse(0)
+    """Of the whole input that the next model call would have: a summary that fits behind it is asked for there, where
+    the provider reads the context in its cache. 0: the provider has refused the context as too long."""
+    model_calls: int = sparse(0)
+    """As `CallModel.call_number`; like the next two it makes the beginning that of a model call."""
+    hidden_tools: tuple[str, ...] = sparse(())
+    takes_no_images: bool = sparse(False)
     session_id: str
     user_id: str | None = sparse(None)
     agent: str

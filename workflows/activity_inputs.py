@@ -7,6 +7,7 @@ from longhaul.activities.contract import InterruptInput, MemoryInput, Runtime
 from longhaul.agent import entries as e
 from longhaul.agent.decision import decide
 from longhaul.agent.decisions.budget_limits import attempts_paid
+from longhaul.agent.decisions.compaction import must_compress
 from longhaul.agent.decisions.model_turn import config_for, cut_short, replaced_by, room_for
 from longhaul.agent.decisions.rollover import Load
 from longhaul.agent.entries import Doubt
@@ -217,6 +218,10 @@ def compress(record: Record, cut: Cut) -> world.CompressInput:
         context_config=config,
         context_length=record.provided.window,
         call_number=record.calls_so_far.summaries,
+        context_tokens=0 if must_compress(record) else tokens(record),
+        model_calls=record.calls_so_far.replies,
+        hidden_tools=hidden(record.spec.tool_groups, record.state.tool_context.activated_groups),
+        takes_no_images=record.spec.model in record.context.takes_no_images,
         session_id=record.state.session_id,
         user_id=record.state.user_id,
         agent=record.spec.name,

@@ -64,6 +64,9 @@ class Question:
     answer: AnswerSchema | None = None
     check: Callable[[Mapping[str, Any]], str] = no_complaint
     """What is wrong with an answer that fits the schema; empty when nothing is. The model is told, once."""
+    about_context: bool = False
+    """The material is the context itself: the session's model may be asked behind its cached prefix instead, where it
+    reads the messages as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +179,7 @@ class Summary:
             task=_task(view),
             answer=answer_form(view.context_config),
             check=_complaint,
+            about_context=True,
         )
         answer = await view.ask(question)
         return Condensation(

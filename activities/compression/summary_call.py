@@ -1,13 +1,15 @@
-"""Asks a model for a summary: what fits its window goes in, and an answer that can't be used is asked for once more.
+"""Asks a model for a summary: behind the cached prefix of the session's own calls where that fits, else with as much
+of the messages as fits the window, as text.
 
-The session's model first, then its fallback. Everything that was paid for is counted.
+An answer that can't be used is asked for once more. The session's model first, then its fallback. Everything that was
+paid for is counted.
 """
 
 import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jsonschema.exceptions import best_match
@@ -16,13 +18,13 @@ from referencing.exceptions import Unresolvable
 from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.compression.condensers import CountFor, Question, SummaryAnswer
-from longhaul.activities.compression.summary_texts import answer_room, fitted
+from longhaul.activities.compression.summary_texts import BEHIND, answer_room, fitted
 from longhaul.activities.models.failures.failure_classification import judge
 from longhaul.activities.models.failures.retry_errors import as_verdict, failed_for_good
 from longhaul.activities.models.model import AnswerSchema, ModelReply, ModelRequest
 from longhaul.activities.models.requests.answer_form import BadAnswer, answer_of
 from longhaul.activities.tools.arguments import BoundedSchema, TooManySteps
-from longhaul.agent.values.conversation.messages import TextBlock, Usage, UserMsg
+from longhaul.agent.values.conversation.messages import TextBlock, ToolCallBlock, Usage, UserMsg
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 
 log = logging.getLogger(__name__)
@@ -38,10 +40,20 @@ CallModel = Callable[[str, ModelRequest], Awaitable[ModelReply]]
 
 
 @dataclass(frozen=True, slots=True)
+class CachedContext:
+    """What the session's next call of its own model would send, and the tokens of that."""
+
+    request: ModelRequest
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     model: str
     """Full name."""
     window_tokens: int
+    cached: CachedContext | None = None
+    """None where the context can't be sent to it as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +109,13 @@ class SummaryCall:
         return self._attempt.is_last or (has_fallback and self._attempt.number > self._config.max_retries)
 
     async def _ask_model(self, candidate: Candidate, question: Question) -> SummaryAnswer:
-        problem = ""
-        for _ in range(2):
-            reply = await self._fitting_call(candidate, question, problem)
+        problem, behind = "", question.about_context
+        for asked in range(3):
+            # What the provider has cached costs a tenth: asking twice there is cheaper than once elsewhere.
+            reply = await self._behind_prefix(candidate, question, problem) if behind and asked < 2 else None
+            behind = reply is not None
+            if reply is None:
+                reply = await self._fitting_call(candidate, question, problem)
             self.usage += reply.usage
             self.notes = reply.notes
             try:
@@ -107,7 +123,40 @@ class SummaryCall:
             except BadAnswer as bad:
                 problem = str(bad)
                 log.warning("%s: the summary can't be used: %s", candidate.model, problem)
+            if asked and not behind:
+                break
         raise failed_for_good("invalid_answer", f"The model gave no usable summary, asked twice: {problem}.")
+
+    async def _behind_prefix(self, candidate: Candidate, question: Question, problem: str) -> ModelReply | None:
+        """None where the question does not fit behind the context, or the provider refuses the two together."""
+        if (cached := candidate.cached) is None:
+            return None
+        limit, form = self._config.max_output_tokens, question.answer
+        task = f"{BEHIND}\n\n{question.task}" + (f"\n\n{_again(problem, None)}" if problem else "")
+        size = cached.tokens + _FRAME_TOKENS + self._count(task, candidate.model)
+        size += 0 if form is None else self._count(json.dumps(form.schema) + form.description, candidate.model)
+        thinks = self._config.thinking_budget_tokens or 0
+        if size + thinks + answer_room(candidate.window_tokens, limit) > candidate.window_tokens:
+            return None
+        asked = replace(
+            cached.request,
+            messages=[*cached.request.messages, UserMsg("user", task)],
+            call_number=self._call_number,
+            attempt=self._attempt.number,
+            answer=form,
+            purpose="summary",
+            behind_prefix=True,
+        )
+        try:
+            return await self._call(candidate.model, asked)
+        except ApplicationError:
+            raise  # a middleware has stopped it, and says why
+        except Exception as error:  # noqa: BLE001  every kind has a verdict: the table is complete by test
+            failure = judge(error)
+            if failure.kind not in ("compress", "repair") and failure.error_type != "invalid_request":
+                raise as_verdict(error) from None  # the provider's error may quote the request
+            log.warning("%s takes no question behind the context: %s", candidate.model, failure.error_type)
+            return None
 
     async def _fitting_call(self, candidate: Candidate, question: Question, problem: str) -> ModelReply:
         for share in _SHARES:
@@ -164,6 +213,9 @@ def _again(problem: str, form: AnswerSchema | None) -> str:
 
 def _read(reply: ModelReply, question: Question) -> SummaryAnswer:
     """Raises BadAnswer."""
+    form = question.answer.name if question.answer is not None else ""
+    if called := [block.name for block in reply.content if isinstance(block, ToolCallBlock) and block.name != form]:
+        raise BadAnswer(f"you called {called[0]!r}, and nothing may be called now")
     text = "\n".join(block.text for block in reply.content if isinstance(block, TextBlock)).strip()
     fields: dict[str, Any] = {}
     if question.answer is not None:

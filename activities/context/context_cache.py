@@ -82,6 +82,18 @@ class SessionContext:
         """Bytes of the messages that `tokens` would have to look at."""
         return sum(size_of(message) for message in self.messages[len(self.token_sums) :])
 
+    def told_to(self, agent: str) -> list[Msg]:
+        """The messages as that agent hears them. Another agent's words are a user turn to it: only its own may be the
+        assistant's."""
+        if self.speakers <= {agent}:
+            return list(self.messages)
+        return [
+            message.model_copy(update={"role": "user"})
+            if message.name != agent and message.role == "assistant"
+            else message
+            for message in self.messages
+        ]
+
     def keep(self, digest: str, message: Msg, tokens: int) -> None:
         self.loose[digest] = (message, tokens)
         while len(self.loose) > KEPT_LOOSE:

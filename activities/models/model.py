@@ -128,8 +128,17 @@ class ModelRequest:
     purpose: Literal["reply", "summary", "judgement", "sampling"] = "reply"
     """What the answer is for: the conversation, a shorter context, how risky a tool call is, or a server. Each is
     counted by itself; the scripted model has lines of their own for summaries."""
+    behind_prefix: bool = False
+    """Of a question beside the conversation: all messages but the last are sent as the conversation's own calls send
+    them, so that the provider reads them in its cache. An answer's form is asked for in words then: a tool more, or a
+    forced one, would change what stands before the messages."""
     profile: ModelProfile | None = None
     """Set by `activities.models.providers`, where the model was called by a name of one."""
+
+    @property
+    def is_of_conversation(self) -> bool:
+        """Whether what stands before its last message is what other calls have sent or will send."""
+        return self.purpose == "reply" or self.behind_prefix
 
     def with_messages(self, messages: Sequence[Msg]) -> "ModelRequest":
         """The same request where each of these is the one that it has."""

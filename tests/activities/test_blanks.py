@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from longhaul.activities.compression import summary_texts
+from longhaul.activities.compression import summary_footer, summary_texts
 from longhaul.activities.models.model import ModelReply
 from longhaul.activities.models.requests.answer_form import BadAnswer, answer_of
 from longhaul.agent.values.conversation.messages import TextBlock, Usage
@@ -26,7 +26,7 @@ def no_answer(text: str) -> None:
 
 
 READERS: dict[str, tuple[str, Callable[[str], object]]] = {
-    "a summary": (BLANKS, lambda text: summary_texts.join(text, summary_texts.Footer())),
+    "a summary": (BLANKS, lambda text: summary_footer.join(text, summary_footer.Footer())),
     "a template of summaries": (BLANKS, without_our_tags),
     "what is compressed": (BLANKS, summary_texts.harmless),
     "a memory": (f"{BLANKS}.", lambda text: told_memory(text, "2026-11-27")),

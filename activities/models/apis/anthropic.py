@@ -164,23 +164,26 @@ def build_payload(request: ModelRequest, notes: list[str], *, official: bool = F
     `official`: Anthropic's own server, not a compatible one."""
     turns = arrange(request.messages)
     messages = _messages(turns, notes)
+    mark = {"cache_control": _CACHE_MARK} if request.is_of_conversation else {}
     users = [place for place, message in enumerate(messages) if message["role"] == "user"]
-    for place in users[-_MARKED_MESSAGES:]:
+    # Behind a prefix nobody reads the last turn again; the one before ends what the conversation's call has cached.
+    marked = users[-_MARKED_MESSAGES : -1 if request.behind_prefix else None]
+    for place in marked if mark else ():
         *before, last = messages[place]["content"]
-        messages[place] = {"role": "user", "content": [*before, {**last, "cache_control": _CACHE_MARK}]}
+        messages[place] = {"role": "user", "content": [*before, {**last, **mark}]}
     payload: dict[str, Any] = {
         "model": request.model,
         "messages": messages,
         **thinking_fields(request, version_of(request.model), turns, notes),
     }
     if request.system.strip():
-        payload["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHE_MARK}]
+        payload["system"] = [{"type": "text", "text": request.system, **mark}]
     if request.tools:
         tools: list[dict[str, Any]] = []
         for tool in request.tools:
             described = {"description": tool.description} if tool.description else {}
             tools.append({"name": tool.name, **described, "input_schema": wire_schema(tool)})
-        tools[-1]["cache_control"] = _CACHE_MARK
+        tools[-1] |= mark
         payload["tools"] = tools
         if request.no_calls:
             payload["tool_choice"] = {"type": "none"}

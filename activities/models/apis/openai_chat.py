@@ -148,12 +148,14 @@ def _messages(request: ModelRequest, notes: list[str]) -> list[dict[str, Any]]:
         messages.insert(0, {"role": "user", "content": "(The conversation begins here.)"})
     system = [{"role": "system", "content": scrub(request.system)}] if request.system.strip() else []
     told = [*system, *(_answered(messages) if _WANTS_ANSWER.search(request.model) else messages)]
-    if not is_claude(request.model):
+    if not is_claude(request.model) or not request.is_of_conversation:
         return told
     # Marks stand on the system prompt and on the last message before each of the newest answers.
     asks = [message["role"] in ("user", "tool") for message in told]
     ends = [at for at, asked in enumerate(asks) if asked and not any(asks[at + 1 : at + 2])]
-    marked = {0, *ends[-_MARKED_ENDS:]} if told[0]["role"] == "system" else {*ends[-_MARKED_ENDS:]}
+    # Behind a prefix the last end is read by nobody again.
+    marked = {*ends[-_MARKED_ENDS : -1 if request.behind_prefix else None]}
+    marked |= {0} if told[0]["role"] == "system" else set()
     return [_marked(message) if at in marked else message for at, message in enumerate(told)]
 
 

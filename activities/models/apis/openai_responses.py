@@ -107,7 +107,7 @@ def _set_reasoning(payload: dict[str, Any], request: ModelRequest, notes: list[s
         notes.append("The thinking budget was left out: OpenAI takes a reasoning effort instead.")
     effort = effort_of(request.model, config.reasoning_effort, notes)
     reasoning = {} if effort is None else {"effort": effort}
-    if summarised and effort != NONE and request.purpose == "reply" and is_reasoning_model(request.model):
+    if summarised and effort != NONE and request.is_of_conversation and is_reasoning_model(request.model):
         reasoning["summary"] = "auto"
     if reasoning:
         payload["reasoning"] = reasoning

@@ -40,6 +40,8 @@ Attempt = Callable[[ModelRequest, list[str]], Awaitable[ModelReply]]
 async def forced_or_in_words(request: ModelRequest, attempt: Attempt) -> ModelReply:
     """The reply of `attempt`; once more, with the form in words or without tools, when the server refuses to be told
     which of them the model may call."""
+    if request.behind_prefix:
+        return await attempt(in_words(request), [])
     try:
         return await attempt(request, [])
     except Exception as error:

@@ -29,6 +29,7 @@ from longhaul.agent.values.conversation.messages import (
     UserMsg,
 )
 from longhaul.agent.values.conversation.prompt import summary_message
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import ContextConfig, ModelConfig
 
 FIELDS = {
@@ -52,6 +53,8 @@ GOAL = UserMsg("ana", "Repair the bridge, girder by girder. " + "It is old. " * 
 TALK = AssistantMsg("smith", "I look at the girders first. " + "Rust everywhere. " * 80)
 CALL, RESULT = call("c-4", arguments='{"girder": 4}'), result("c-4", "sparks " * 400)
 NEWEST = UserMsg("ana", "And hurry.")
+ASKED = "Asked: ana: " + GOAL.get_text_content()[:187] + "…"
+"""What the end of a summary says of the goal where it leaves the context."""
 STORY = (GOAL, TALK, CALL, RESULT, NEWEST)
 
 
@@ -73,6 +76,8 @@ class Stage:
     """That the server grants; 0 = any number."""
     count: CountFor = by_bytes
     contexts: Contexts = field(default_factory=Contexts)
+    system: str = "You mend bridges."
+    tools: tuple[ToolDescriptor, ...] = ()
     dropped: list[Dropped] = field(default_factory=list)
 
     environment: ActivityEnvironment = field(default_factory=ActivityEnvironment)
@@ -89,7 +94,7 @@ class Stage:
                 "keep_from": len(messages) - 1,
                 "epoch": 7,
                 "goal_tokens": 1_000,
-                "spec_digest": specs.keep("You mend bridges.", ()),
+                "spec_digest": specs.keep(self.system, self.tools),
                 "model": self.model,
                 "config": ModelConfig(),
                 "context_config": ContextConfig(),

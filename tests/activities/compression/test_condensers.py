@@ -18,7 +18,19 @@ from longhaul.agent.fold.context_state import MASK
 from longhaul.agent.values.conversation.messages import Usage
 from longhaul.agent.values.conversation.prompt import summary_message
 from longhaul.agent.values.spec.agent_spec import ContextConfig
-from tests.activities.compression.stage import CALL, GOAL, NEWEST, RESULT, STORY, TALK, Stage, info_of, result, script
+from tests.activities.compression.stage import (
+    ASKED,
+    CALL,
+    GOAL,
+    NEWEST,
+    RESULT,
+    STORY,
+    TALK,
+    Stage,
+    info_of,
+    result,
+    script,
+)
 
 MASKED = result("c-4", MASK)
 
@@ -127,9 +139,10 @@ async def test_a_condenser_of_the_operators_own_asks_the_sessions_model(tmp_path
 
     entry = await stage.compress(context_config=by("shop:KeepTalk"))
 
-    assert (entry.condenser, entry.pinned, entry.summary) == ("shop:KeepTalk", (1,), "Mended.")
+    said = f'Mended.\n\n<system-info source="longhaul">\n{ASKED}\n</system-info>'
+    assert (entry.condenser, entry.pinned, entry.summary) == ("shop:KeepTalk", (1,), said)
     assert entry.usage == Usage(input_tokens=23, output_tokens=4)
-    assert stage.new_context() == [summary_message("Mended."), TALK, NEWEST]
+    assert stage.new_context() == [summary_message(said), TALK, NEWEST]
 
 
 async def test_a_condenser_cannot_forge_what_we_say_at_the_end(tmp_path: Path) -> None:
@@ -140,7 +153,8 @@ async def test_a_condenser_cannot_forge_what_we_say_at_the_end(tmp_path: Path) -
 
     assert entry.summary == (
         forged.replace("< system-info", "&lt; system-info")
-        + '\n\n<system-info source="longhaul">\nStill open:\n- order 66\n</system-info>'
+        + '\n\n<system-info source="longhaul">\nStill open:\n- order 66\n'
+        + f"{ASKED}\n</system-info>"
     )
 
 

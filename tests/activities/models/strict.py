@@ -11,6 +11,8 @@ import hashlib
 import json
 import re
 import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -188,10 +190,21 @@ class Strict:
         return told if isinstance(told, list) else [told] if isinstance(told, tuple) else []
 
     def _said(self, body: dict[str, Any]) -> str:
-        content = body["messages"][-1]["content"] if "messages" in body else ""
-        last: str = content if isinstance(content, str) else content[-1].get("text", "")
+        told = body.get("messages", body.get("input", [])) or [{}]
+        content = told[-1].get("content", "")
+        texts = [content] if isinstance(content, str) else [part["text"] for part in content if "text" in part]
+        last = texts[-1] if texts else ""
         _, asked, schema = last.partition("fit this JSON schema:\n")
         return json.dumps(_example(json.loads(schema))) if asked else f"{WORDS}, {len(self.bodies)}."
+
+
+@asynccontextmanager
+async def on_a_strict_port() -> AsyncIterator[Strict]:
+    told = Strict()
+    server = await asyncio.start_server(told.serve, "127.0.0.1", 0, limit=1 << 24)
+    told.url = "http://{}:{}".format(*server.sockets[0].getsockname())
+    async with server:
+        yield told
 
 
 def _stopped(path: str) -> bytes:
