@@ -97,13 +97,14 @@ def _has_triggers(record: Record) -> bool:
 
 
 def prepare_reply(record: Record, session_key: str) -> world.PrepareReply:
-    bound = record.provided.workspace_root != ""
+    provided = record.provided
+    bound, newest = provided.workspace_root != "", provided.told or provided
     return world.PrepareReply(
         spec=record.spec,
         session_key=session_key,
-        tools_digest=record.provided.spec_digest,
+        tools_digest=newest.spec_digest,
         place=place(record) if bound else None,
-        prompt_digest=record.provided.prompt_digest,
+        prompt_digest=provided.told.digest if provided.told else provided.prompt_digest,
         request=_newest_request(record) if _has_triggers(record) else "",
         hinted=shown_skills(record.state.context) if _has_triggers(record) else (),
         context_tokens=tokens(record) if record.spec.inject_runtime_state else 0,

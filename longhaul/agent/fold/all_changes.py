@@ -161,6 +161,7 @@ def _configure(ledger: Ledger, entry: e.Configured) -> None:
         ledger.spec = ledger.spec.model_copy(update={"react_config": react})
     if entry.model is not None:
         ledger.spec = ledger.spec.model_copy(update={"model": entry.model})
+        ledger.provided.take_told_prompt()
     if entry.llm_config is not None:
         ledger.spec = ledger.spec.model_copy(update={"llm_config": entry.llm_config})
     if entry.middlewares is not None:

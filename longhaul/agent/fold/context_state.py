@@ -127,6 +127,7 @@ def _compressed(ledger: Ledger, entry: e.ContextCompressed) -> None:
         ledger.state.summary, ledger.context.summary_tokens = entry.summary, entry.summary_tokens
     ledger.context.tokens = ledger.context.summary_tokens + sum(mark.tokens for mark in ledger.context.marks)
     ledger.context.epoch = entry.epoch
+    ledger.provided.take_told_prompt()
     ledger.context.heard = ledger.context.heard._replace(counted=-1)
     # What was observed meanwhile stands behind the kept messages, so the prefix that the activity saw still holds.
     ledger.context.anchor = Anchor(entry.context_digest, entry.context_length)

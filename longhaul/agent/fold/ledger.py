@@ -170,6 +170,16 @@ class Compaction:
     """Of the newest one, if it failed."""
 
 
+class ToldPrompt(NamedTuple):
+    """A newer system prompt, which the model was told at the end of its context: what stands before the messages stays
+    as it was until the context is rewritten anyway, or the provider would read all of it again."""
+
+    text: str
+    digest: str
+    spec_digest: str
+    fixed_tokens: int
+
+
 @dataclass
 class Provided:
     """What the worker that prepared the reply gave to it."""
@@ -178,6 +188,7 @@ class Provided:
     system_prompt: str | None = None
     """As it was put together for model calls; None = as it stands in the spec."""
     prompt_digest: str = ""
+    told: Annotated[ToldPrompt | None, Field(exclude_if=lambda told: told is None)] = None
     tools: dict[str, ToolDescriptor] = field(default_factory=dict[str, ToolDescriptor])
     fixed_tokens: int = 0
     window: int = 0
@@ -194,6 +205,12 @@ class Provided:
     """As in `entries.Prepared`."""
     outdated: Annotated[tuple[str, ...], Field(exclude_if=lambda servers: not servers)] = ()
     """MCP servers that have said since that they offer other tools."""
+
+    def take_told_prompt(self) -> None:
+        """The context is new, or another provider's: a system prompt that was told becomes the one that is sent."""
+        if self.told is not None:
+            self.system_prompt, self.prompt_digest, self.spec_digest, self.fixed_tokens = self.told
+            self.told = None
 
 
 @dataclass

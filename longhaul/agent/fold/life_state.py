@@ -132,6 +132,7 @@ def _state_replaced(ledger: Ledger, entry: e.StateReplaced) -> None:
     state.behaviour, state.reply_context, state.decisions = own.behaviour, reply, own.decisions
     state.tool_context.cwd = own.tool_context.cwd
     context, state.context = state.context, []
+    ledger.provided.take_told_prompt()
     ledger.state, ledger.context.marks, ledger.context.anchor, ledger.context.heard = state, [], NOWHERE, UNHEARD
     ledger.context.summary_tokens = text_tokens(state.summary)
     ledger.context.tokens = ledger.context.summary_tokens

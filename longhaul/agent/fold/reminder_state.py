@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from longhaul.agent import entries as e
 from longhaul.agent.entries import CallAnswered, Entry, Reminded
-from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.fold.ledger import Ledger, ToldPrompt
 from longhaul.agent.permission.rule_matching import ruled_folders, ruled_paths
 from longhaul.agent.plain.measures import iso
 from longhaul.agent.values import stuck_detection
@@ -27,6 +27,7 @@ from longhaul.agent.values.conversation.prompt import (
     LIMIT_OF_FORM,
     LIMIT_REACHED,
     LIMIT_SOURCE,
+    NEW_PROMPT,
     hint_message,
 )
 from longhaul.agent.values.permission import PermissionRule
@@ -226,13 +227,13 @@ def _doubt_findings(ledger: Ledger, before: frozenset[str | tuple[str, str]]) ->
         call.facts_stale |= call.state is not ToolCallState.FINISHED and bool(call.facts.paths or call.facts.commands)
 
 
+KEPT_FROM_TOKENS = 1_024
+"""Of a context. No provider caches a shorter one."""
+
+
 def apply(ledger: Ledger, entry: e.Prepared) -> None:
     ledger.provided.outdated = ()
-    ledger.provided.spec_digest, ledger.provided.fixed_tokens = entry.spec_digest, entry.fixed_tokens
-    if entry.system_prompt is not None:
-        ledger.provided.system_prompt, ledger.provided.prompt_digest = entry.system_prompt, entry.prompt_digest
-    if entry.tools is not None:
-        ledger.provided.tools = {tool.name: tool for tool in entry.tools}
+    _take_beginning(ledger, entry)
     if ledger.current.prepared:  # in the midst of the reply, for the tools alone
         _take_hints(ledger, entry, anew=True)
         return
@@ -249,6 +250,26 @@ def apply(ledger: Ledger, entry: e.Prepared) -> None:
     ledger.provided.wrapped, ledger.provided.hooked_interrupts = entry.wrapped, entry.hooked_interrupts
     _take_hints(ledger, entry)
     ledger.context.reminders = standing_hints(ledger)
+
+
+def _take_beginning(ledger: Ledger, entry: e.Prepared) -> None:
+    """What stands before the messages. Other tools rewrite it in any case, and a short context costs little to read
+    again; else a new system prompt is told at the end, and what the provider has cached stays of use."""
+    provided, context = ledger.provided, ledger.context
+    if entry.tools is None and provided.told is not None and entry.system_prompt is None:
+        return
+    is_sent = context.anchor.length > 0 and context.tokens > max(provided.fixed_tokens, KEPT_FROM_TOKENS)
+    if entry.tools is None and entry.system_prompt is not None and is_sent:
+        told = ToldPrompt(entry.system_prompt, entry.prompt_digest, entry.spec_digest, entry.fixed_tokens)
+        provided.told = told
+        ledger.append(stamped((hint_message(f"{NEW_PROMPT}\n\n{told.text}", "system_prompt"),), entry))
+        return
+    provided.take_told_prompt()
+    provided.spec_digest, provided.fixed_tokens = entry.spec_digest, entry.fixed_tokens
+    if entry.system_prompt is not None:
+        provided.system_prompt, provided.prompt_digest = entry.system_prompt, entry.prompt_digest
+    if entry.tools is not None:
+        provided.tools = {tool.name: tool for tool in entry.tools}
 
 
 def _take_hints(ledger: Ledger, entry: e.Prepared, *, anew: bool = False) -> None:

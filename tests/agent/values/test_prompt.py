@@ -6,9 +6,11 @@ import pytest
 from pydantic import ValidationError
 
 from longhaul.agent import entries as e
+from longhaul.agent.fold.ledger import Anchor
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.messages import FinishedReason, HintBlock, UserMsg
 from longhaul.agent.values.conversation.prompt import (
+    NEW_PROMPT,
     BadPromptTemplate,
     assemble,
     check_template,
@@ -16,6 +18,7 @@ from longhaul.agent.values.conversation.prompt import (
     is_template_name,
     state_hint,
 )
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import AgentContext, AgentSpec
 from longhaul.agent.values.spec.knowledge import (
     ProjectFile,
@@ -214,3 +217,27 @@ def test_a_prompt_that_did_not_come_again_is_the_one_before() -> None:
 
     assert (record.provided.system_prompt, record.provided.prompt_digest) == ("Lay bricks.", "p")
     assert begun(found()).provided.system_prompt is None
+
+
+@pytest.mark.parametrize(
+    ("tokens", "tools", "is_told"),
+    [
+        pytest.param(1_200, None, True, id="a long context"),
+        pytest.param(1_000, None, False, id="one that no provider caches"),
+        pytest.param(1_200, (), False, id="other tools rewrite the beginning in any case"),
+    ],
+)
+def test_a_new_prompt_is_told_where_the_beginning_is_of_use(
+    tokens: int, tools: tuple[ToolDescriptor, ...] | None, is_told: bool
+) -> None:
+    record = begun(found(system_prompt="Lay bricks.", prompt_digest="p"))
+    record.context.anchor, record.context.tokens = Anchor("d", 1), tokens
+    asked = (UserMsg("user", "And now?"),)
+    record.write(e.RequestAccepted(request_id="q", reply_id="r", body_digest="", messages=asked), NOON)
+    record.write(e.ReplyStarted(reply_id="r"), NOON)
+    record.write(found(system_prompt="Lay stones.", prompt_digest="p2", tools=tools), NOON)
+
+    blocks = [block for message in record.state.context for block in message.content]
+    hints = [block.hint for block in blocks if isinstance(block, HintBlock)]
+    assert hints == ([f"{NEW_PROMPT}\n\nLay stones."] if is_told else [])
+    assert record.provided.system_prompt == ("Lay bricks." if is_told else "Lay stones.")

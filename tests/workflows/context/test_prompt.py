@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from longhaul.agent.plain.values import digest_of
+from longhaul.agent.values.spec.agent_spec import ContextConfig
 from longhaul.starter.client.session import Session
 from tests.activities.models.wire import (
     Answer,
@@ -101,6 +102,34 @@ async def test_the_projects_instructions_are_followed_as_they_change(stage: Stag
     first, second = await entries(stage, session, "prepared")
     assert "tools" in first
     assert "tools" not in second
+
+
+async def test_a_prompt_that_changes_behind_a_long_conversation_is_told_at_its_end_and_sent_after_a_compression(
+    stage: Stage,
+) -> None:
+    rules = stage.workspace / "AGENTS.md"
+    rules.write_text("Use tabs.")
+    before = {"system_contains": "Use tabs."}
+    session = stage.session(
+        calls("fetch", page=1, chars=5_000),
+        {"text": "Read.", "expect": before},
+        {"text": "Spaces.", "expect": {**before, "messages": 6, "last_contains": "Use spaces."}},
+        {"text": "As before.", "expect": {**before, "messages": 8, "last_contains": "Once more"}},
+        {"text": "Short now.", "expect": {"system_contains": "Use spaces."}},
+        tools=["fetch"],
+        agent_context={"repo_skills": True},
+        model_config={"context_length": 8_000},
+    )
+
+    done = [await session.reply("Read a page")]
+    rules.write_text("Use spaces.")
+    done += [await session.reply("Indent"), await session.reply("Once more")]
+    assert await session.compress_context(ContextConfig(trigger_ratio=0.1, reserve_ratio=0.05))
+    done.append(await session.reply("And now"))
+
+    assert [reply.error for reply in done] == [None, None, None, None]
+    prepared = await entries(stage, session, "prepared")
+    assert ["system_prompt" in entry for entry in prepared] == [True, True, False, False]
 
 
 async def test_a_worker_that_comes_in_the_middle_of_a_reply_shows_the_model_what_was_recorded(unserved: Stage) -> None:

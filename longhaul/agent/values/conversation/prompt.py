@@ -62,6 +62,11 @@ def assemble(parts: Mapping[str, str], template: str | None = None) -> str:
     return _MARKS.sub(lambda found: parts.get(found["part"], "") if found["part"] else found[0][0], template)
 
 
+NEW_PROMPT = (
+    "Your system prompt has changed since this conversation began. From here on the following text holds, and what the "
+    "beginning says holds no longer:"
+)
+
 LIMIT_SOURCE = "max_iters"
 LIMIT_REACHED = (
     "You have reached the limit of iterations for this reply. Do not call tools any more: say what you "
