@@ -33,7 +33,7 @@ from longhaul.activities.tool import Place
 from longhaul.activities.tools.argument_readings import text_as_wanted
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.activities.worker_parts import WorkerParts
-from longhaul.agent.entries import ModelSaid
+from longhaul.agent.entries import ModelSaid, Repair
 from longhaul.agent.fold.all_changes import without_too_many
 from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.conversation.messages import (
@@ -43,9 +43,11 @@ from longhaul.agent.values.conversation.messages import (
     StopReason,
     TextBlock,
     ToolCallBlock,
+    Usage,
     message_digest,
 )
 from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE
+from longhaul.agent.values.prompt_cache import MissReason, missed_tokens
 from longhaul.stores.streams.publisher import Outlet
 
 log = logging.getLogger(__name__)
@@ -120,6 +122,7 @@ class Thinking:
                     **beside,
                     "sent_digest": "" if system == spec.system_prompt else prompt_digest(system),
                     "repair": fit.repair,
+                    **_missed(ask, reply.usage, spec.system_prompt != system, fit.repair),
                 }
             )
             return await self._with_reads(_in_context(said, session), ask, spec, wrapped)
@@ -282,6 +285,15 @@ def _in_context(said: ModelSaid, session: SessionContext) -> ModelSaid:
         return said
     context_digest = session.append(said.message, said.digest, said.tokens)
     return said.model_copy(update={"context_digest": context_digest, "context_length": len(session.messages)})
+
+
+def _missed(ask: CallModel, usage: Usage, hooked: bool, repair: Repair | None) -> dict[str, object]:  # noqa: FBT001
+    """What the provider's cache did not serve, and why; nothing where it served what it should."""
+    if not ask.cached_tokens or not (missed := missed_tokens(ask.cached_tokens, usage)):
+        return {}
+    rewritten: MissReason = "messages" if repair is not None and repair.left_out else ""
+    unknown: MissReason = "hooks" if hooked else "provider"
+    return {"cache_missed": missed, "cache_reason": ask.cache_lost or rewritten or unknown}
 
 
 @dataclass(frozen=True, slots=True)

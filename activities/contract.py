@@ -11,6 +11,7 @@ from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.values.conversation.messages import Msg, ServerAsked
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import PermissionContext
+from longhaul.agent.values.prompt_cache import MissReason
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ContextConfig, ModelConfig, Secrets
 from longhaul.agent.values.spec.mcp import MCPClient
 from longhaul.agent.values.spec.workspace import Sandbox, Seal
@@ -357,6 +358,10 @@ class CallModel(OpenValue):
     """The tool that it has to call, where its provider can be told so."""
     fixed_tokens: int = sparse(0)
     """Of the system prompt and the tools, as they were counted when the reply was prepared."""
+    cached_tokens: int = sparse(0)
+    """That the provider should read in its cache; 0 = nobody knows."""
+    cache_lost: MissReason = sparse("")
+    """Why it may have to read them all the same."""
     agent: str
     place: RecordedPlace
     hidden_tools: tuple[str, ...] = sparse(())

@@ -20,6 +20,7 @@ from longhaul.agent.values.conversation.messages import (
     ToolResultState,
 )
 from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE
+from longhaul.agent.values.prompt_cache import REASONS
 from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.starter import render, render_pending
 from longhaul.starter.client.cards import SessionCard
@@ -134,7 +135,7 @@ def head(status: Status) -> Text:
     if status.workspace_root:
         shown.append(f"\nworkspace {one_line(status.workspace_root)}")
     shown.append(f"\n{cost(status)}")
-    for line in keeping(status):
+    for line in (*caching(status), *keeping(status)):
         shown.append("\n").append_text(line)
     if status.queued:
         shown.append(f"\nqueued behind it: {_counted(status.queued, 'request')}")
@@ -157,6 +158,19 @@ def lost(status: Status) -> str:
     usage = status.lost.usage
     tried = f"{_counted(calls, 'lost attempt')} (estimated)"
     return f"; beside it {tried}: {usage.input_tokens} in, {usage.output_tokens} out, perhaps billed"
+
+
+def caching(status: Status) -> Iterator[Text]:
+    """What the providers' prompt caches served of all that was sent, and what made the rest dear."""
+    usages = [spent.usage for spent in status.by_model.values()]
+    read = sum(usage.cache_input_tokens for usage in usages)
+    if not read and not status.cache_missed:
+        return
+    written = sum(usage.cache_creation_input_tokens for usage in usages)
+    share = 100 * read // max(status.input_tokens, 1)
+    yield Text(f"prompt cache: {read:,} tokens read ({share} % of the input), {written:,} written")
+    for reason, missed in sorted(status.cache_missed.items(), key=lambda each: -each[1].tokens):
+        yield Text(f"  missed {missed.tokens:,} in {_counted(missed.calls, 'call')}: {REASONS[reason]}")
 
 
 def keeping(status: Status) -> Iterator[Text]:

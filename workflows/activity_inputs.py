@@ -13,7 +13,7 @@ from longhaul.agent.decisions.rollover import Load
 from longhaul.agent.entries import Doubt
 from longhaul.agent.fold.agent_state import OpenCall, effect_of
 from longhaul.agent.fold.approval_digest import unseen
-from longhaul.agent.fold.context_state import Cut, tokens
+from longhaul.agent.fold.context_state import Cut, expected, tokens
 from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.permission.decision_table import analyzers_of
 from longhaul.agent.permission.rule_matching import ruled_folders, ruled_paths
@@ -148,6 +148,7 @@ def place(record: Record) -> world.RecordedPlace:
 
 def call_model(record: Record, step: Think, along: world.ReadsAlong | None) -> world.CallModel:
     model = step.model
+    cached, lost = expected(record, model)
     return world.CallModel(
         context=_context(record),
         spec_digest=record.provided.spec_digest,
@@ -158,6 +159,8 @@ def call_model(record: Record, step: Think, along: world.ReadsAlong | None) -> w
         closing=step.closing,
         must_call=GENERATE_RESPONSE if step.must_finish else "",
         fixed_tokens=record.provided.fixed_tokens,
+        cached_tokens=cached,
+        cache_lost=lost,
         agent=record.spec.name,
         place=place(record),
         hidden_tools=hidden(record.spec.tool_groups, record.state.tool_context.activated_groups),

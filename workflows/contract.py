@@ -33,6 +33,7 @@ from longhaul.agent.values.budget import NOTHING_SPENT, ModelSpent
 from longhaul.agent.values.conversation.messages import ErrorInfo, Msg, ServerAsked
 from longhaul.agent.values.conversation.tools import TemporalTarget
 from longhaul.agent.values.permission import DecisionMade, PermissionRule
+from longhaul.agent.values.prompt_cache import Missed, MissReason
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.subagents import Asker, BackgroundCommand, Child, Parent
 from longhaul.agent.views.event_types import AgentEvent
@@ -345,6 +346,8 @@ class Status(OpenValue):
     output_tokens: int = 0
     by_model: dict[str, ModelSpent] = sparse({})
     """By the names that the models answer under."""
+    cache_missed: dict[MissReason, Missed] = sparse({})
+    """What providers' prompt caches should have served and did not, by why."""
     lost: ModelSpent = sparse(NOTHING_SPENT)
     """What attempts that were lost with their worker, or broke off, may have been billed: estimated, and in none of
     the counts above."""

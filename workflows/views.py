@@ -199,6 +199,7 @@ def _spent(record: Record) -> dict[str, Any]:
         "input_tokens": record.spent.usage.input_tokens,
         "output_tokens": record.spent.usage.output_tokens,
         "by_model": record.spent.by_model,
+        "cache_missed": record.spent.cache_missed,
         "lost": record.spent.lost,
         "tokens_estimated": record.spent.usage.estimated,
         "budget": standing(record),

@@ -170,7 +170,10 @@ class _Counting:
             case ModelSaid():
                 self.add("longhaul_steps", 1, kind="model")
                 self.add("longhaul_model_calls", 1, model=result.model)
-                self._add_usage(result.message.usage or Usage(), result.model)
+                self._add_usage(usage := result.message.usage or Usage(), result.model)
+                served = "miss" if result.cache_missed else "hit" if usage.cache_input_tokens else "none"
+                self.add("longhaul_prompt_cache", 1, model=result.model, result=served, reason=result.cache_reason)
+                self.add("longhaul_tokens", result.cache_missed, model=result.model, token_type="cache_missed")  # noqa: S106
                 for _, read in read_along(result):
                     self.count(read)
             case ToolReturned():
@@ -200,7 +203,6 @@ class _Counting:
         self.add("longhaul_tokens", usage.output_tokens, model=model, token_type="output")  # noqa: S106
         self.add("longhaul_tokens", cached, model=model, token_type="cached")  # noqa: S106
         self.add("longhaul_tokens", usage.cache_creation_input_tokens, model=model, token_type="cache_write")  # noqa: S106
-        self.add("longhaul_prompt_cache", 1, model=model, result="hit" if cached else "miss")
         if self._prices is not None and (cost := self._prices.cost(model, usage)) is not None:
             self._meter.create_histogram_float("longhaul_cost").record(cost, {"model": model})
 

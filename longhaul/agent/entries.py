@@ -26,6 +26,7 @@ from longhaul.agent.values.conversation.messages import (
 from longhaul.agent.values.conversation.tools import Finding, ToolDescriptor
 from longhaul.agent.values.permission import Confirming, PermissionMode, PermissionRule
 from longhaul.agent.values.plans import PlanChange, PlanModeContext
+from longhaul.agent.values.prompt_cache import MissReason
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ContextConfig, ModelConfig
 from longhaul.agent.values.spec.mcp import Sampled
 from longhaul.agent.values.spec.workspace import FAST_SECONDS
@@ -1156,6 +1157,9 @@ class ModelSaid(Entry):
     """Of a refusal: the model as the agent names it, so that another one is asked next."""
     refusal: str = sparse("")
     """What the provider said of it, beside the message."""
+    cache_missed: int = sparse(0)
+    """Tokens that the provider's cache should have served and did not, and why."""
+    cache_reason: MissReason = sparse("")
     sent_digest: str = sparse("")
     """Of the system prompt as hooks made it; empty: it was sent as it is recorded."""
     dropped_calls: int = sparse(0)

@@ -15,7 +15,7 @@ from longhaul.starter import render
 from longhaul.starter.console.console_request import NAMED, Visit
 from longhaul.starter.console.pages import number, page
 from longhaul.starter.console.transcript import fitted, marked
-from longhaul.starter.render_session import plans, standing_still
+from longhaul.starter.render_session import caching, plans, standing_still
 from longhaul.starter.serve.requests import session_of
 from longhaul.starter.serve.response_bodies import RulesBody, Steps, Tasks
 from longhaul.workflows.contract import Status
@@ -84,6 +84,7 @@ async def about(visit: Visit) -> ASGIApp:
         visit,
         status=status,
         amounts=list(amounts(status)),
+        cache=[line.plain.strip() for line in caching(status)],
         budget=list(status.budget.lines()) if status.budget else [],
         trouble=[line.plain for line in standing_still(status)],
         plan=[line.plain.strip() for line in plans(status)],

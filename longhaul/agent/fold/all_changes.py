@@ -195,6 +195,7 @@ def _model_said(ledger: Ledger, entry: e.ModelSaid) -> None:
     reply = ledger.current
     ledger.spent.model_calls += 1
     usage = entry.message.usage or Usage()
+    context_state.note_sent(ledger, entry, usage)
     _hear(ledger, entry, usage)
     told = {"id": reply.reply_id, "created_at": iso(entry.at), **context_state.mark(entry)}
     message = entry.message.model_copy(update=told)

@@ -1,6 +1,7 @@
 """Changes the ledger by entries about the context: compression, messages that ended early, and repairs.
 
-It counts the context's tokens as the provider does. What is taken out of a context stays in the transcript.
+It counts the context's tokens as the provider does, keeps what the newest model call sent, and sums up what the
+provider's cache did not serve of it. What is taken out of a context stays in the transcript.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,6 +37,7 @@ from longhaul.agent.values.conversation.messages import (
     with_content,
 )
 from longhaul.agent.values.conversation.prompt import NOT_WHOLE, GoOn
+from longhaul.agent.values.prompt_cache import Missed, MissReason, PromptSent, change
 from longhaul.agent.values.stuck_detection import says_nothing
 
 MASK = "[This result was left out to make room. Ask for it with the recall tool if it is needed.]"
@@ -406,3 +408,39 @@ def _part(part: TextBlock | DataBlock, out: LeftOut) -> TextBlock | DataBlock:
 
 def _declared(block: DataBlock, media_type: str) -> DataBlock:
     return block.model_copy(update={"source": block.source.model_copy(update={"media_type": media_type})})
+
+
+def prompt_parts(ledger: Ledger, model: str, tokens: int = 0) -> PromptSent:
+    """Of a call that this model is sent now."""
+    provided, reply, config = ledger.provided, ledger.reply, ledger.spec.call_config
+    closing = reply is not None and reply.cur_iter >= ledger.spec.react_config.max_iters
+    return PromptSent(
+        model=model,
+        tools=" ".join((provided.spec_digest, *ledger.state.tool_context.activated_groups)),
+        system=provided.prompt_digest,
+        messages=ledger.context.epoch,
+        choice="closing" if closing else "",
+        settings=f"{config.reasoning_effort} {config.thinking_budget_tokens}",
+        at=ledger.latest_at,
+        tokens=tokens,
+    )
+
+
+def expected(ledger: Ledger, model: str) -> tuple[int, MissReason]:
+    """Tokens that the provider should read in its cache at the next call, and why it may not. 0 where nothing is
+    expected: of a first call, and of a provider that has told of no cache yet."""
+    sent, usage = ledger.context.sent, ledger.spent.usage
+    if sent is None or not (usage.cache_input_tokens or usage.cache_creation_input_tokens):
+        return 0, ""
+    return sent.tokens, change(sent, prompt_parts(ledger, model))
+
+
+def note_sent(ledger: Ledger, entry: e.ModelSaid, usage: Usage) -> None:
+    """Before the reply takes in the answer."""
+    models = (ledger.spec.model, ledger.spec.llm_config.fallback_model)
+    model = next((each for each in models if each and not ledger.current.is_passed_over(each)), ledger.spec.model)
+    ledger.context.sent = prompt_parts(ledger, model, 0 if usage.estimated else usage.input_tokens)
+    if entry.cache_missed:
+        known = ledger.spent.cache_missed.get(entry.cache_reason, Missed())
+        added = Missed(calls=known.calls + 1, tokens=known.tokens + entry.cache_missed)
+        ledger.spent.cache_missed = {**ledger.spent.cache_missed, entry.cache_reason: added}

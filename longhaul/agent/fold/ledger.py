@@ -21,6 +21,7 @@ from longhaul.agent.values.conversation.messages import ErrorInfo, FinishedReaso
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.hubs import Membership
 from longhaul.agent.values.permission import PermissionContext, PermissionRule
+from longhaul.agent.values.prompt_cache import Missed, MissReason, PromptSent
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import FAST_SECONDS
 from longhaul.agent.values.subagents import Asker, BackgroundCommand, Child, Parent
@@ -152,6 +153,8 @@ class Context:
     """Observed while calls were open: nothing may stand between a call and its result."""
     takes_no_images: list[str] = field(default_factory=list[str])
     """Models, by their full names, whose providers have said so."""
+    sent: Annotated[PromptSent | None, Field(exclude_if=lambda sent: sent is None)] = None
+    """Of the newest model call: what a provider may have cached."""
     adjusted: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """What was told of models' requests, each once: the model as the agent names it, and the sentence."""
 
@@ -334,6 +337,10 @@ class Spent:
         default_factory=dict[str, ModelSpent]
     )
     """By the names that the models answer under."""
+    cache_missed: Annotated[dict[MissReason, Missed], Field(exclude_if=lambda missed: not missed)] = field(
+        default_factory=dict[MissReason, Missed]
+    )
+    """What providers' caches should have served and did not, by why."""
     lost: Annotated[ModelSpent, Field(exclude_if=lambda lost: lost == NOTHING_SPENT)] = NOTHING_SPENT
     """Of attempts at calls that were lost with their worker or broke off, and that nobody has told the use of."""
 

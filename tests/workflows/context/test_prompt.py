@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from longhaul.agent.plain.values import digest_of
+from longhaul.agent.values.prompt_cache import Missed
 from longhaul.agent.values.spec.agent_spec import ContextConfig
 from longhaul.starter.client.session import Session
+from longhaul.starter.render_session import caching
 from tests.activities.models.wire import (
     Answer,
     Wire,
@@ -21,7 +23,7 @@ from tests.activities.models.wire import (
     response_event,
     response_says,
 )
-from tests.workflows.conftest import Stage
+from tests.workflows.conftest import Line, Stage
 from tests.workflows.letters import approve_and_finish, calls
 
 pytestmark = pytest.mark.server
@@ -130,6 +132,36 @@ async def test_a_prompt_that_changes_behind_a_long_conversation_is_told_at_its_e
     assert [reply.error for reply in done] == [None, None, None, None]
     prepared = await entries(stage, session, "prepared")
     assert ["system_prompt" in entry for entry in prepared] == [True, True, False, False]
+
+
+def used(read: int, cached: int, written: int = 0) -> Line:
+    return {"usage": {"input_tokens": read, "cache_input_tokens": cached, "cache_creation_input_tokens": written}}
+
+
+async def test_a_session_says_what_its_providers_cache_did_not_serve_and_why(stage: Stage) -> None:
+    session = stage.session(
+        {**calls("fetch", page=1), **used(6_000, 0, 6_000)},
+        {**calls("fetch", page=2), **used(6_200, 6_000, 200)},
+        {**calls("fetch", page=3), **used(6_400, 0, 6_400)},
+        {"text": "Read.", **used(6_600, 6_400)},
+        {"text": "Harder.", **used(6_800, 2_000)},
+        tools=["fetch"],
+    )
+
+    await session.reply("Read three pages")
+    await session.configure(model_config={"reasoning_effort": "high"})
+    await session.reply("Think harder")
+    status = await session.status()
+
+    assert status.cache_missed == {
+        "provider": Missed(calls=1, tokens=6_200),
+        "settings": Missed(calls=1, tokens=4_600),
+    }
+    assert [line.plain for line in caching(status)] == [
+        "prompt cache: 14,400 tokens read (45 % of the input), 12,600 written",
+        "  missed 6,200 in 1 call: nothing changed here: the provider had it no more",
+        "  missed 4,600 in 1 call: another effort or thinking budget",
+    ]
 
 
 async def test_a_worker_that_comes_in_the_middle_of_a_reply_shows_the_model_what_was_recorded(unserved: Stage) -> None:
