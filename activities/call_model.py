@@ -25,7 +25,7 @@ from longhaul.activities.middlewares.session_middlewares import Wrapped
 from longhaul.activities.models.failures.error_bodies import for_a_person
 from longhaul.activities.models.failures.retry_errors import as_verdict, failed_for_good
 from longhaul.activities.models.failures.status_table import SetupError
-from longhaul.activities.models.model import MOST_NOTES, Delta, ModelReply, ModelRequest, SaidOnce
+from longhaul.activities.models.model import MOST_NOTES, Delta, KeptAnswer, ModelReply, ModelRequest, SaidOnce
 from longhaul.activities.models.providers import Providers
 from longhaul.activities.models.replies import HalfSaid, estimated_where_silent, recorded_content
 from longhaul.activities.models.requests.answer_form import called_in_words
@@ -109,6 +109,7 @@ class Thinking:
             try:
                 reply = await wrapped.model_call(request, partial(self._ask, fit=fit, hears=hears, billing=billing))
             except asyncio.CancelledError:
+                await _stop(billing.earlier.kept)
                 if (half := self._half_said(ask, heard, session)) is None:
                     raise
                 outlet.end()
@@ -188,7 +189,7 @@ class Thinking:
         hear = billing.asks(hears)
 
         async def call(fitted: ModelRequest) -> ModelReply:
-            return await self._providers.call(fitted.model, fitted, hear)
+            return await self._providers.call(fitted.model, replace(fitted, kept=billing.earlier.kept), hear)
 
         try:
             reply = await (call(request) if fit is None else fit.ask(request, call))
@@ -285,6 +286,22 @@ def _in_context(said: ModelSaid, session: SessionContext) -> ModelSaid:
         return said
     context_digest = session.append(said.message, said.digest, said.tokens)
     return said.model_copy(update={"context_digest": context_digest, "context_length": len(session.messages)})
+
+
+STOP_SECONDS = 3.0
+"""For the word to a provider that an answer is wanted no more. Without it the answer costs what it would have cost."""
+
+
+async def _stop(kept: KeptAnswer) -> None:
+    """Where the session wants the answer no more; one whose worker shuts down is picked up by another."""
+    details = activity.cancellation_details()
+    if kept.stop is None or details is None or not details.cancel_requested:
+        return
+    try:
+        async with asyncio.timeout(STOP_SECONDS):
+            await kept.stop()
+    except Exception as error:  # noqa: BLE001  the reply has ended, and nothing may take its place
+        log.warning("an answer that is wanted no more could not be stopped: %s", type(error).__name__)
 
 
 def _missed(ask: CallModel, usage: Usage, hooked: bool, repair: Repair | None) -> dict[str, object]:  # noqa: FBT001

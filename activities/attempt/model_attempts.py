@@ -28,7 +28,7 @@ from longhaul.activities.attempt import own_session
 from longhaul.activities.contract import LOST_ATTEMPTS, OUT_OF_BUDGET
 from longhaul.activities.models.failures.failure_classification import is_turned_away
 from longhaul.activities.models.failures.retry_errors import FewTries, failed_for_good, pause_seconds
-from longhaul.activities.models.model import Delta
+from longhaul.activities.models.model import Delta, KeptAnswer
 from longhaul.activities.process.threads import is_cancelled_here
 from longhaul.agent.letters.bodies import WORKER_LACKS
 from longhaul.agent.values.conversation.messages import Usage
@@ -39,7 +39,9 @@ class EarlierAttempts:
 
     def __init__(self) -> None:
         info = activity.info()
-        free, heard, streamed = (*info.heartbeat_details, 0, 0, 0)[:3]
+        told = [*info.heartbeat_details]
+        free, heard, streamed = (*told, 0, 0, 0)[:3]
+        self.kept = KeptAnswer(*map(str, told[3:5]))
         self._attempt, self._heard = info.attempt, int(heard)
         self.free = int(free)
         """How many have cost nothing."""
@@ -59,17 +61,19 @@ class EarlierAttempts:
 
     def details(self) -> tuple[str, ...]:
         """For each heartbeat: one without them would make the next attempt forget."""
-        told = (self.free, self._heard, self.streamed + self.hears)
-        return tuple(str(number) for number in told) if any(told) else ()
+        # One that was picked up is the attempt's before, which has cost nothing more.
+        numbers = (self.free + self.kept.picked_up, self._heard, self.streamed + self.hears)
+        told = (self.kept.request, self.kept.response) if self.kept.response else ()
+        return (*(str(number) for number in numbers), *told) if any(numbers) or told else ()
 
     @property
     def telling(self) -> tuple[Callable[[], tuple[str, ...]], Callable[[], object]]:
         """As `beating` takes it."""
         return self.details, self._presses
 
-    def _presses(self) -> tuple[int, int]:
+    def _presses(self) -> tuple[int, int, str]:
         """What of it can't wait for the next heartbeat. Each piece of an answer would be one."""
-        return self.free, self._heard
+        return self.free, self._heard, self.kept.response
 
 
 BYTES_PER_TOKEN = 4
@@ -83,8 +87,11 @@ class Billing:
         self._paid = paid
         self.earlier = EarlierAttempts()
         self._asks = self._hears = False
-        self.lost = max(activity.info().attempt - 1 - self.earlier.free, 0)
-        """Attempts before this one that may have been billed."""
+
+    @property
+    def lost(self) -> int:
+        """Attempts before this one that may have been billed; not the one whose answer this one has picked up."""
+        return max(activity.info().attempt - 1 - self.earlier.free - self.earlier.kept.picked_up, 0)
 
     def asks(self, hears: Callable[[Delta], None]) -> Callable[[Delta], None]:
         """The provider is asked now; returns who is to hear its answer."""
@@ -118,7 +125,7 @@ class Billing:
     async def counted(self) -> AsyncIterator[None]:
         """Around all of the attempt: its failure says how many may have been billed with it. Raises OutOfBudget where
         no further one is paid."""
-        if self._paid and self.lost >= self._paid:
+        if self._paid and self.lost - bool(self.earlier.kept.response) >= self._paid:
             sentence = f"{self.lost} attempts of this call were lost and may have been billed; no other one is paid"
             raise ApplicationError(sentence, {LOST_ATTEMPTS: self.lost}, type=OUT_OF_BUDGET, non_retryable=True)
         try:

@@ -5,7 +5,7 @@ pass each other's words on, so there is one table for all. What an API can't exp
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import is_
 from typing import Any, Literal, Protocol
@@ -101,6 +101,23 @@ class AnswerSchema:
     """JSON Schema of an object."""
 
 
+@dataclass(slots=True)
+class KeptAnswer:
+    """An answer that its provider makes whether or not somebody listens, and keeps for some minutes. Who sends the same
+    request again picks it up, and it is paid for once. An attempt's heartbeats tell the next one of it."""
+
+    request: str = ""
+    """Digest of the request, to the byte."""
+    response: str = ""
+    """The provider's id of the answer; empty while it has not begun."""
+    sequence: int = -1
+    """Of the newest event that was read."""
+    picked_up: bool = False
+    """It was begun by an earlier attempt."""
+    stop: Callable[[], Awaitable[object]] | None = None
+    """Ends it at its provider: nobody wants it any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One call. `messages` are the recorded ones in order: one per model call and one per tool result, so
@@ -132,6 +149,8 @@ class ModelRequest:
     """Of a question beside the conversation: all messages but the last are sent as the conversation's own calls send
     them, so that the provider reads them in its cache. An answer's form is asked for in words then: a tool more, or a
     forced one, would change what stands before the messages."""
+    kept: KeptAnswer | None = None
+    """Of a call whose answer a later attempt may pick up."""
     profile: ModelProfile | None = None
     """Set by `activities.models.providers`, where the model was called by a name of one."""
 

@@ -5,12 +5,18 @@ A request in the shape of OpenAI's Responses API. Source: platform.openai.com, "
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from hashlib import sha256
 from typing import Any, Literal, assert_never
+from urllib.parse import quote
 
+import httpx2
 import openai
 from openai.types.responses import Response, ResponseStreamEvent
 
 from longhaul.activities.models.apis.sdk_calls import (
+    CUT,
+    PostArguments,
     WireItem,
     finish,
     read_all,
@@ -20,8 +26,8 @@ from longhaul.activities.models.apis.sdk_calls import (
     timeout_of,
     wire_item,
 )
-from longhaul.activities.models.failures.status_table import STATUS_OF_TYPE, ProviderError
-from longhaul.activities.models.model import REFUSAL, Delta, ModelReply, ModelRequest, scrub_json
+from longhaul.activities.models.failures.status_table import STATUS_OF_TYPE, IncompleteStreamError, ProviderError
+from longhaul.activities.models.model import REFUSAL, Delta, KeptAnswer, ModelReply, ModelRequest, scrub_json
 from longhaul.activities.models.model_limits import output_limit
 from longhaul.activities.models.profiles import profiled
 from longhaul.activities.models.replies import Assembly, Draft, Kind, dict_of, id_of, list_of, openai_usage, text_of
@@ -64,11 +70,17 @@ ENCRYPTED = "reasoning.encrypted_content"
 
 
 def build_payload(
-    request: ModelRequest, notes: list[str], *, encrypted: bool = True, summarised: bool = True
+    request: ModelRequest,
+    notes: list[str],
+    *,
+    encrypted: bool = True,
+    summarised: bool = True,
+    background: bool = False,
 ) -> dict[str, Any]:
     """The keyword arguments of `responses.create`; what had to be left out or changed goes into `notes`. `encrypted`:
     the server is asked for reasoning that it takes back, unless its model is known to have none. `summarised`: for
-    summaries of it, which people are shown, where the model is known to reason."""
+    summaries of it, which people are shown, where the model is known to reason. `background`: to make the answer
+    whether or not anybody listens, and to keep it for whoever asks for it by its id."""
     payload: dict[str, Any] = {
         "model": request.model,
         "input": _items(request, notes),
@@ -98,6 +110,8 @@ def build_payload(
     _set_reasoning(payload, request, notes, summarised=summarised)
     if encrypted and may_reason(request.model):
         payload["include"] = [ENCRYPTED]
+    if background:
+        payload |= {"background": True, "store": True}
     return {name: value if name == "input" else scrub_json(value) for name, value in payload.items()}
 
 
@@ -208,16 +222,24 @@ def _part(part: Part, notes: list[str]) -> dict[str, Any]:
 
 NOT_ENCRYPTED = "The server gives out no reasoning that it would take back."
 NOT_SUMMARISED = "The server gives out no summaries of its model's reasoning, so that none are shown."
+NOT_KEPT = "The account keeps no answers, so one that is cut off is asked for again."
 _NOT_GIVEN: Mapping[str, tuple[re.Pattern[str], str]] = {
     "encrypted": (
         re.compile(r"encrypted.content is not supported|['`\"]include['`\"\[]", re.IGNORECASE),
         NOT_ENCRYPTED,
     ),
     "summarised": (re.compile(r"reasoning.{0,3}summar", re.IGNORECASE), NOT_SUMMARISED),
+    "background": (re.compile(r"background|zero.data.retention|['`\"]store['`\"]", re.IGNORECASE), NOT_KEPT),
 }
-"""How servers refuse to give out what a request asks for beside the answer, and what is said of it. The first: Azure's
-deployments of models that do not reason, and servers that know no such field; the second: OpenAI, to organisations that
-it has not verified."""
+"""How servers refuse what a request asks for beside the answer, and what is said of it. The first: Azure's deployments
+of models that do not reason, and servers that know no such field; the second: OpenAI, to organisations that it has not
+verified; the third: to accounts without storage."""
+RECONNECTIONS = 5
+"""To one answer that the provider keeps."""
+
+
+_Stream = openai.AsyncStream[ResponseStreamEvent]
+DIGEST_CHARS = 20
 
 
 class OpenAIResponsesModel:
@@ -234,19 +256,15 @@ class OpenAIResponsesModel:
 
     async def _call(self, request: ModelRequest, notes: list[str], on_delta: Callable[[Delta], None]) -> ModelReply:
         wanted = {what: (request.model, what) not in self._not_given for what in _NOT_GIVEN}
+        wanted["background"] &= request.kept is not None and bool(request.profile and request.profile.background)
         payload = build_payload(request, notes, **wanted)
         without = noted(request.profile, refused_by_responses(request.model), notes)
         payload = profiled(payload, request, without=without)
-        reply = _Reply(on_delta, request, notes)
+        kept = request.kept if wanted["background"] else None
+        reply = _Reply(on_delta, request, notes, kept)
         try:
             with signing_in():
-                stream = await self._client.post(
-                    "/responses",
-                    cast_to=Response,
-                    stream=True,
-                    stream_cls=openai.AsyncStream[ResponseStreamEvent],
-                    **sent(payload, "input", timeout_of(request.config)),
-                )
+                stream = await self._begun(sent(payload, "input", timeout_of(request.config)), kept)
         except openai.APIStatusError as error:
             for what, (words, note) in _NOT_GIVEN.items():
                 if wanted[what] and words.search(str(error)):
@@ -255,8 +273,64 @@ class OpenAIResponsesModel:
                     return await self._call(request, [*notes, note], on_delta)
             raise
         host, thinks = self._client.base_url.host, is_reasoning_model(request.model)
-        await read_all(stream, reply, silence_of(request.config, host, thinks_unseen=thinks))
+        await self._read(stream, reply, silence_of(request.config, host, thinks_unseen=thinks), kept)
         return reply.finish(request)
+
+    async def _begun(self, arguments: PostArguments, kept: KeptAnswer | None) -> _Stream:
+        """A new answer, or the one that an earlier attempt has begun with the same request, from its start."""
+        if kept is not None:
+            digest = sha256(arguments["content"]).hexdigest()[:DIGEST_CHARS]
+            if kept.response and kept.request == digest:
+                try:
+                    stream = await self._resumed(kept.response, arguments["options"], {})
+                except openai.NotFoundError:
+                    pass  # it was kept for some minutes alone
+                else:
+                    kept.picked_up, kept.stop = True, partial(self._stop, kept)
+                    return stream
+            kept.request, kept.response, kept.sequence = digest, "", -1
+            kept.stop = partial(self._stop, kept)
+        return await self._client.post(
+            "/responses",
+            cast_to=Response,
+            stream=True,
+            stream_cls=_Stream,
+            **arguments,
+        )
+
+    async def _resumed(self, response: str, options: Any, cursor: dict[str, int]) -> _Stream:
+        query = {"stream": "true", **cursor}
+        return await self._client.get(
+            f"/responses/{quote(response, safe='')}",
+            cast_to=Response,
+            stream=True,
+            stream_cls=_Stream,
+            options={**options, "params": query},
+        )
+
+    async def _stop(self, kept: KeptAnswer) -> None:
+        if kept.response:
+            await self._client.post(f"/responses/{quote(kept.response, safe='')}/cancel", cast_to=Response)
+
+    async def _read(self, stream: _Stream, reply: "_Reply", silence_seconds: float, kept: KeptAnswer | None) -> None:
+        """To the end of the answer, over as many connections as that takes while the provider keeps it."""
+        for left in reversed(range(RECONNECTIONS if kept is not None else 1)):
+            try:
+                await read_all(stream, reply, silence_seconds)
+                if reply.is_over or kept is None or not kept.response or not left:
+                    return
+            except (IncompleteStreamError, httpx2.TransportError):
+                if kept is None or not kept.response or not left:
+                    raise
+            except Exception:
+                if kept is not None:
+                    kept.response = ""  # the answer itself has failed: another attempt begins a new one
+                raise
+            try:
+                stream = await self._resumed(kept.response, {}, {"starting_after": kept.sequence})
+            except openai.NotFoundError:
+                kept.response = ""
+                raise IncompleteStreamError(CUT) from None
 
     async def close(self) -> None:
         await self._client.close()
@@ -266,9 +340,16 @@ class _Reply:
     """Puts an answer together from its events, which are plain JSON: nothing in it is certain with a compatible
     server."""
 
-    def __init__(self, on_delta: Callable[[Delta], None], request: ModelRequest, notes: list[str]) -> None:
+    def __init__(
+        self,
+        on_delta: Callable[[Delta], None],
+        request: ModelRequest,
+        notes: list[str],
+        kept: KeptAnswer | None = None,
+    ) -> None:
         self._assembly = Assembly(on_delta, request)
         self._notes = notes
+        self._kept = kept
         self._model = ""
         self._stop_reason = ""
         self._refused = False
@@ -297,6 +378,10 @@ class _Reply:
 
     def take(self, event: dict[str, Any]) -> None:
         index, response = event.get("output_index"), dict_of(event.get("response"))
+        if self._kept is not None:
+            self._kept.response = self._kept.response or id_of(response.get("id"))
+            if isinstance(number := event.get("sequence_number"), int):
+                self._kept.sequence = number
         match event.get("type"):
             case "response.created":
                 self._model = text_of(response.get("model"))

@@ -53,7 +53,7 @@ OF_REQUESTS: dict[str, tuple[Any, dict[str, dict[str, Any]]]] = {
     ),
 }
 """A value of each, and what stands in the body then, by API."""
-ELSEWHERE = {"headers", "betas", "cache_ttl"}
+ELSEWHERE = {"headers", "betas", "cache_ttl", "background"}
 """Not fields of the body by themselves: they have tests of their own."""
 
 

@@ -34,6 +34,7 @@ SAID: dict[str, Any] = {
     "stop": ["ENOUGH"],
     "verbosity": "low",
     "service_tier": "auto",
+    "background": True,
     "cache_ttl": "1h",
     "token_field": "max_tokens",
 }

@@ -35,7 +35,9 @@ OF_APIS: Mapping[Api, frozenset[str]] = {
     "messages": frozenset(
         {"headers", "betas", "extra_body", "effort", "temperature", "top_p", "stop", "service_tier", "cache_ttl"}
     ),
-    "responses": frozenset({"headers", "extra_body", "effort", "temperature", "top_p", "verbosity", "service_tier"}),
+    "responses": frozenset(
+        {"headers", "extra_body", "effort", "temperature", "top_p", "verbosity", "service_tier", "background"}
+    ),
     "chat": frozenset(
         {
             *("headers", "extra_body", "effort", "temperature", "top_p", "seed", "stop", "verbosity", "service_tier"),
@@ -155,6 +157,9 @@ class ModelProfile(Value):
     stop: Many[str] = sparse((), max_length=_MOST_STOPS)
     verbosity: Literal["low", "medium", "high"] | None = sparse(None)
     service_tier: str | None = sparse(None)
+    background: bool | None = sparse(None)
+    """OpenAI makes the answer whether or not the worker listens, and keeps it for some minutes: after a crash another
+    worker picks it up. Not for accounts that keep nothing."""
     cache_ttl: Literal["5m", "1h"] | None = sparse(None)
     """How long Anthropic keeps what it has read. Written for an hour it costs 2 instead of 1.25 times the price of
     input, and outlives an approval that takes longer than five minutes."""
