@@ -178,7 +178,7 @@ class Compressing:
             tools=[tool for tool in spec.tools if tool.name not in ask.hidden_tools],
             config=ask.config,
         )
-        return CachedContext(request, ask.context_tokens)
+        return CachedContext(request, ask.context_tokens, is_cold=ask.is_cold)
 
     async def _call(self, model: str, request: ModelRequest, billing: Billing) -> ModelReply:
         try:

@@ -406,6 +406,8 @@ class CompressInput(OpenValue):
     context_tokens: int = sparse(0)
     """Of the whole input that the next model call would have: a summary that fits behind it is asked for there, where
     the provider reads the context in its cache. 0: the provider has refused the context as too long."""
+    is_cold: bool = sparse(False)
+    """The provider has no cache of it, as far as the session knows."""
     model_calls: int = sparse(0)
     """As `CallModel.call_number`; like the next two it makes the beginning that of a model call."""
     hidden_tools: tuple[str, ...] = sparse(())

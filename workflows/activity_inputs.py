@@ -13,7 +13,7 @@ from longhaul.agent.decisions.rollover import Load
 from longhaul.agent.entries import Doubt
 from longhaul.agent.fold.agent_state import OpenCall, effect_of
 from longhaul.agent.fold.approval_digest import unseen
-from longhaul.agent.fold.context_state import Cut, expected, tokens
+from longhaul.agent.fold.context_state import Cut, expected, is_cold, tokens
 from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.permission.decision_table import analyzers_of
 from longhaul.agent.permission.rule_matching import ruled_folders, ruled_paths
@@ -223,6 +223,7 @@ def compress(record: Record, cut: Cut) -> world.CompressInput:
         context_length=record.provided.window,
         call_number=record.calls_so_far.summaries,
         context_tokens=0 if must_compress(record) else tokens(record),
+        is_cold=is_cold(record, record.spec.model),
         model_calls=record.calls_so_far.replies,
         hidden_tools=hidden(record.spec.tool_groups, record.state.tool_context.activated_groups),
         takes_no_images=record.spec.model in record.context.takes_no_images,

@@ -45,6 +45,8 @@ class CachedContext:
 
     request: ModelRequest
     tokens: int
+    is_cold: bool = False
+    """Its provider has it in no cache, as far as the session knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ class SummaryCall:
             attempt=self._attempt.number,
             answer=form,
             purpose="summary",
-            behind_prefix=True,
+            behind_prefix="cold" if cached.is_cold else "cached",
         )
         try:
             return await self._call(candidate.model, asked)

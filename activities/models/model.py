@@ -145,10 +145,10 @@ class ModelRequest:
     purpose: Literal["reply", "summary", "judgement", "sampling"] = "reply"
     """What the answer is for: the conversation, a shorter context, how risky a tool call is, or a server. Each is
     counted by itself; the scripted model has lines of their own for summaries."""
-    behind_prefix: bool = False
+    behind_prefix: Literal["", "cached", "cold"] = ""
     """Of a question beside the conversation: all messages but the last are sent as the conversation's own calls send
     them, so that the provider reads them in its cache. An answer's form is asked for in words then: a tool more, or a
-    forced one, would change what stands before the messages."""
+    forced one, would change what stands before the messages. Cold: the provider has them in its cache no more."""
     kept: KeptAnswer | None = None
     """Of a call whose answer a later attempt may pick up."""
     profile: ModelProfile | None = None
@@ -157,7 +157,12 @@ class ModelRequest:
     @property
     def is_of_conversation(self) -> bool:
         """Whether what stands before its last message is what other calls have sent or will send."""
-        return self.purpose == "reply" or self.behind_prefix
+        return self.purpose == "reply" or bool(self.behind_prefix)
+
+    @property
+    def reads_cache(self) -> bool:
+        """Whether marks for a provider's cache pay: a call has written what stands here, or one will read it."""
+        return self.purpose == "reply" or self.behind_prefix == "cached"
 
     def with_messages(self, messages: Sequence[Msg]) -> "ModelRequest":
         """The same request where each of these is the one that it has."""

@@ -164,7 +164,7 @@ def build_payload(request: ModelRequest, notes: list[str], *, official: bool = F
     `official`: Anthropic's own server, not a compatible one."""
     turns = arrange(request.messages)
     messages = _messages(turns, notes)
-    mark = {"cache_control": _CACHE_MARK} if request.is_of_conversation else {}
+    mark = {"cache_control": _CACHE_MARK} if request.reads_cache else {}
     users = [place for place, message in enumerate(messages) if message["role"] == "user"]
     # Behind a prefix nobody reads the last turn again; the one before ends what the conversation's call has cached.
     marked = users[-_MARKED_MESSAGES : -1 if request.behind_prefix else None]

@@ -148,7 +148,7 @@ def _messages(request: ModelRequest, notes: list[str]) -> list[dict[str, Any]]:
         messages.insert(0, {"role": "user", "content": "(The conversation begins here.)"})
     system = [{"role": "system", "content": scrub(request.system)}] if request.system.strip() else []
     told = [*system, *(_answered(messages) if _WANTS_ANSWER.search(request.model) else messages)]
-    if not is_claude(request.model) or not request.is_of_conversation:
+    if not is_claude(request.model) or not request.reads_cache:
         return told
     # Marks stand on the system prompt and on the last message before each of the newest answers.
     asks = [message["role"] in ("user", "tool") for message in told]

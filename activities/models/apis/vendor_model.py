@@ -166,7 +166,7 @@ def settings_of(model: VendorsModel, request: ModelRequest, notes: list[str]) ->
     if "timeout" not in model.unsupported_settings:  # else the client has one
         sent["timeout"] = timeout if takes_parts else timeout.read
     caches = is_claude(model.model_name) or model.profile.get("bedrock_supports_prompt_caching", False)
-    if caches and request.is_of_conversation:
+    if caches and request.reads_cache:
         sent["cache"] = True  # the library sets marks, where its vendor passes them on
     if request.answer is not None:
         sent["tool_choice"] = [wire_name(request.answer.name)]

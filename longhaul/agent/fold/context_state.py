@@ -435,6 +435,13 @@ def expected(ledger: Ledger, model: str) -> tuple[int, MissReason]:
     return sent.tokens, change(sent, prompt_parts(ledger, model))
 
 
+def is_cold(ledger: Ledger, model: str) -> bool:
+    """Whether a question behind the context finds none of it in the provider's cache. The choice of tools is that of
+    any call."""
+    sent = ledger.context.sent
+    return sent is None or change(sent, prompt_parts(ledger, model)._replace(choice=sent.choice)) != ""
+
+
 def note_sent(ledger: Ledger, entry: e.ModelSaid, usage: Usage) -> None:
     """Before the reply takes in the answer."""
     models = (ledger.spec.model, ledger.spec.llm_config.fallback_model)

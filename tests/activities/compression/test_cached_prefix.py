@@ -88,6 +88,20 @@ def _of(bodies: list[dict[str, Any]], places: list[int]) -> Served:
     return sum((served(bodies)[at] for at in places), NOTHING)
 
 
+@pytest.mark.parametrize(("is_cold", "marks"), [(False, True), (True, False)])
+@pytest.mark.parametrize("model", [CLAUDE, GATEWAY])
+async def test_nothing_is_written_to_a_cache_that_has_gone_cold(
+    strict: Strict, model: str, is_cold: bool, marks: bool
+) -> None:
+    async with calling(strict.url) as by:
+        stage = Stage(model, providers=by.providers, tools=(WEATHER,))
+        await stage.compress(config=ModelConfig(base_url=by.base_url), context_tokens=5_000, is_cold=is_cold)
+
+    (body,) = strict.bodies
+    assert ("cache_control" in json.dumps(body)) == marks
+    assert "<material>" not in json.dumps(body)
+
+
 @pytest.mark.parametrize("model", [CLAUDE, GPT, CHAT])
 async def test_a_context_that_the_provider_finds_too_long_is_told_as_text(strict: Strict, model: str) -> None:
     strict.always = "prompt is too long: 250000 tokens > 200000 maximum. Please reduce the length of the messages."

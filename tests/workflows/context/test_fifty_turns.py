@@ -92,9 +92,14 @@ async def test_no_request_is_refused_and_each_begins_as_the_last(served: Stage, 
     assert sum(len(part) for part in parts) >= REPLIES * ROUNDS - 3
     assert [len({name_of(body) for body in part}) for part in parts] == [1, 2, 1, 1, 1]
     assert "Say much." in json.dumps(parts[1][0])
+    assert is_marked(parts[2][0]) == is_marked(parts[2][-1])  # the summary's, which reads the cache
     before_the_compression = [body for part in parts[:3] for body in part]
     for bodies in (*parts, before_the_compression):
         assert reused([body for body in bodies if name_of(body) == name_of(parts[0][0])]) >= REUSED
+
+
+def is_marked(body: dict[str, Any]) -> bool:
+    return "cache_control" in json.dumps(body)
 
 
 def name_of(body: dict[str, Any]) -> str:
