@@ -96,7 +96,9 @@ class Preparation:
         served, unreachable = await self._mcp.for_reply(ask.spec.mcps, ask.outdated, is_under_way=ask.is_under_way)
         tools = (
             *(_as_told(tool, ask.spec) for tool in plain),
-            *served.descriptors([name for name in served.names if toolbox.get(name) is None]),
+            # In an order of ours: many servers list their tools in another one each time, and a provider's cache of
+            # the prompt begins with the tools.
+            *served.descriptors(sorted(name for name in served.names if toolbox.get(name) is None)),
             *_finish_function(ask),
         )
         root, nonce = await self._bind(ask)

@@ -13,7 +13,7 @@ from longhaul.agent.decisions.rollover import Load
 from longhaul.agent.entries import Doubt
 from longhaul.agent.fold.agent_state import OpenCall, effect_of
 from longhaul.agent.fold.approval_digest import unseen
-from longhaul.agent.fold.context_state import Cut, expected, is_cold, tokens
+from longhaul.agent.fold.context_state import Cut, expected, groups_sent, is_cold, tokens
 from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.permission.decision_table import analyzers_of
 from longhaul.agent.permission.rule_matching import ruled_folders, ruled_paths
@@ -163,14 +163,15 @@ def call_model(record: Record, step: Think, along: world.ReadsAlong | None) -> w
         cache_lost=lost,
         agent=record.spec.name,
         place=place(record),
-        hidden_tools=hidden(record.spec.tool_groups, record.state.tool_context.activated_groups),
+        hidden_tools=hidden(record.spec.tool_groups, groups_sent(record)),
         takes_no_images=model in record.context.takes_no_images,
         runtime=runtime(record),
         mcps=record.spec.mcps,
         secrets=record.spec.secrets if record.marks_secrets else None,
         words=unseen(record),
         attempts_paid=attempts_paid(record),
-        reads_along=None if step.closing or model != record.spec.model else along,
+        # A tool of a group that is no longer active may be called, and must not read before the session has refused it.
+        reads_along=None if step.closing or model != record.spec.model or record.context.shown_groups else along,
         kind=_kind_step(record),
     )
 
@@ -225,7 +226,7 @@ def compress(record: Record, cut: Cut) -> world.CompressInput:
         context_tokens=0 if must_compress(record) else tokens(record),
         is_cold=is_cold(record, record.spec.model),
         model_calls=record.calls_so_far.replies,
-        hidden_tools=hidden(record.spec.tool_groups, record.state.tool_context.activated_groups),
+        hidden_tools=hidden(record.spec.tool_groups, groups_sent(record)),
         takes_no_images=record.spec.model in record.context.takes_no_images,
         session_id=record.state.session_id,
         user_id=record.state.user_id,

@@ -41,7 +41,8 @@ class EarlierAttempts:
         info = activity.info()
         told = [*info.heartbeat_details]
         free, heard, streamed = (*told, 0, 0, 0)[:3]
-        self.kept = KeptAnswer(*map(str, told[3:5]))
+        request, response = (*map(str, told[3:]), "", "")[:2]
+        self.kept = KeptAnswer(request, response)
         self._attempt, self._heard = info.attempt, int(heard)
         self.free = int(free)
         """How many have cost nothing."""

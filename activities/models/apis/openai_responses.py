@@ -299,13 +299,13 @@ class OpenAIResponsesModel:
         )
 
     async def _resumed(self, response: str, options: Any, cursor: dict[str, int]) -> _Stream:
-        query = {"stream": "true", **cursor}
+        with_query: Any = {**options, "params": {"stream": "true", **cursor}}
         return await self._client.get(
             f"/responses/{quote(response, safe='')}",
             cast_to=Response,
             stream=True,
             stream_cls=_Stream,
-            options={**options, "params": query},
+            options=with_query,
         )
 
     async def _stop(self, kept: KeptAnswer) -> None:

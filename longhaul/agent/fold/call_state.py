@@ -365,6 +365,8 @@ def _answer_call(ledger: Ledger, entry: CallAnswered) -> None:
         ledger.rules.changed = entry.seq
         judge_again(ledger)
     if entry.groups is not None:
+        were = (*ledger.context.shown_groups, *ledger.state.tool_context.activated_groups)
+        ledger.context.shown_groups = tuple(dict.fromkeys(group for group in were if group not in entry.groups))
         ledger.state.tool_context.activated_groups = entry.groups
     if entry.structured_output is not None:
         ledger.current.structured_output = entry.structured_output

@@ -130,6 +130,7 @@ def _compressed(ledger: Ledger, entry: e.ContextCompressed) -> None:
     ledger.context.tokens = ledger.context.summary_tokens + sum(mark.tokens for mark in ledger.context.marks)
     ledger.context.epoch = entry.epoch
     ledger.provided.take_told_prompt()
+    ledger.context.shown_groups = ()
     ledger.context.heard = ledger.context.heard._replace(counted=-1)
     # What was observed meanwhile stands behind the kept messages, so the prefix that the activity saw still holds.
     ledger.context.anchor = Anchor(entry.context_digest, entry.context_length)
@@ -410,13 +411,18 @@ def _declared(block: DataBlock, media_type: str) -> DataBlock:
     return block.model_copy(update={"source": block.source.model_copy(update={"media_type": media_type})})
 
 
+def groups_sent(ledger: Ledger) -> tuple[str, ...]:
+    """Those whose tools a model is shown."""
+    return (*ledger.state.tool_context.activated_groups, *ledger.context.shown_groups)
+
+
 def prompt_parts(ledger: Ledger, model: str, tokens: int = 0) -> PromptSent:
     """Of a call that this model is sent now."""
     provided, reply, config = ledger.provided, ledger.reply, ledger.spec.call_config
     closing = reply is not None and reply.cur_iter >= ledger.spec.react_config.max_iters
     return PromptSent(
         model=model,
-        tools=" ".join((provided.spec_digest, *ledger.state.tool_context.activated_groups)),
+        tools=" ".join((provided.spec_digest, *sorted(groups_sent(ledger)))),
         system=provided.prompt_digest,
         messages=ledger.context.epoch,
         choice="closing" if closing else "",

@@ -153,6 +153,9 @@ class Context:
     """Observed while calls were open: nothing may stand between a call and its result."""
     takes_no_images: list[str] = field(default_factory=list[str])
     """Models, by their full names, whose providers have said so."""
+    shown_groups: Annotated[tuple[str, ...], Field(exclude_if=lambda groups: not groups)] = ()
+    """Tool groups that were active and are no more, since the context was rewritten last: their tools are still sent,
+    for without them the provider would read all of it again. A call of one is refused."""
     sent: Annotated[PromptSent | None, Field(exclude_if=lambda sent: sent is None)] = None
     """Of the newest model call: what a provider may have cached."""
     adjusted: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])

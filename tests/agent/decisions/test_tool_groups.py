@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from longhaul.agent import entries as e
+from longhaul.agent.fold.context_state import groups_sent
 from longhaul.agent.values.conversation.messages import ContentBlock, ToolCallBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import AgentSpec
@@ -68,6 +70,19 @@ def test_the_named_groups_are_active_and_no_others() -> None:
     assert unseen(play) == ("Paint",)
     play.roll_over()
     assert play.record.state.tool_context.activated_groups == ("eyes",)
+
+
+def test_tools_of_a_group_that_was_switched_off_are_sent_until_the_context_is_rewritten() -> None:
+    play = playing(resets("a", "eyes"), calls("b Paint"), keeps=True)
+    refused = play.results()[1]
+    before = groups_sent(play.record)
+    play.roll_over()
+    carried = groups_sent(play.record)
+    play.write(e.ContextCompressed(epoch=2, keep_from=len(play.record.state.context)))
+
+    assert (before, carried, groups_sent(play.record)) == (("eyes", "hands"), ("eyes", "hands"), ("eyes",))
+    assert refused[1] == "error"
+    assert "'Paint' is in the group 'hands', which is not active" in refused[2]
 
 
 def test_an_unknown_group_changes_nothing() -> None:
