@@ -337,6 +337,7 @@ def _request(ask: CallModel, spec: SpecTexts, system: str, told: list[Msg]) -> M
         call_number=ask.call_number,
         attempt=activity.info().attempt,
         shortened=ask.shortened,
+        cache_key=own_session.cache_key(),
     )
 
 

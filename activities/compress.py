@@ -177,6 +177,7 @@ class Compressing:
             messages=told,
             tools=[tool for tool in spec.tools if tool.name not in ask.hidden_tools],
             config=ask.config,
+            cache_key=own_session.cache_key(),
         )
         return CachedContext(request, ask.context_tokens, is_cold=ask.is_cold)
 

@@ -48,6 +48,11 @@ def key() -> str:
     return workflow_id
 
 
+def cache_key() -> str:
+    """For `ModelRequest.cache_key`: a provider learns nothing of the session's name."""
+    return digest_of(key())[:32]
+
+
 def blobs_prefix() -> str:
     """What the keys of its blobs begin with."""
     return session_prefix(activity.info().namespace, key())

@@ -149,6 +149,8 @@ class ModelRequest:
     """Of a question beside the conversation: all messages but the last are sent as the conversation's own calls send
     them, so that the provider reads them in its cache. An answer's form is asked for in words then: a tool more, or a
     forced one, would change what stands before the messages. Cold: the provider has them in its cache no more."""
+    cache_key: str = ""
+    """The same for all calls of one session, and no other's: so that they reach the machine that has its cache."""
     kept: KeptAnswer | None = None
     """Of a call whose answer a later attempt may pick up."""
     profile: ModelProfile | None = None

@@ -17,6 +17,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from longhaul.activities.models.apis.chat_thoughts import HeardReasoning, reasoning_fields, with_signatures, with_tags
 from longhaul.activities.models.apis.sdk_calls import (
     WireItem,
+    cache_key_of,
     finish,
     mapped,
     read_all,
@@ -262,6 +263,7 @@ class OpenAIChatModel:
     async def _call(self, request: ModelRequest, notes: list[str], on_delta: Callable[[Delta], None]) -> ModelReply:
         official = self._official or is_told_to_reason(request)
         payload = build_payload(request, notes, official=official, dashscope=self._dashscope)
+        payload |= cache_key_of(request, self._host)
         without = noted(request.profile, refused_by_chat(request.model, official=official), notes)
         payload = profiled(payload, request, without=without)
         reply = ChatReply(on_delta, request, notes)

@@ -18,6 +18,7 @@ from longhaul.activities.models.apis.sdk_calls import (
     CUT,
     PostArguments,
     WireItem,
+    cache_key_of,
     finish,
     read_all,
     sent,
@@ -257,7 +258,8 @@ class OpenAIResponsesModel:
     async def _call(self, request: ModelRequest, notes: list[str], on_delta: Callable[[Delta], None]) -> ModelReply:
         wanted = {what: (request.model, what) not in self._not_given for what in _NOT_GIVEN}
         wanted["background"] &= request.kept is not None and bool(request.profile and request.profile.background)
-        payload = build_payload(request, notes, **wanted)
+        host, thinks = self._client.base_url.host, is_reasoning_model(request.model)
+        payload = build_payload(request, notes, **wanted) | cache_key_of(request, host)
         without = noted(request.profile, refused_by_responses(request.model), notes)
         payload = profiled(payload, request, without=without)
         kept = request.kept if wanted["background"] else None
@@ -272,7 +274,6 @@ class OpenAIResponsesModel:
                     self._not_given.add((request.model, what))
                     return await self._call(request, [*notes, note], on_delta)
             raise
-        host, thinks = self._client.base_url.host, is_reasoning_model(request.model)
         await self._read(stream, reply, silence_of(request.config, host, thinks_unseen=thinks), kept)
         return reply.finish(request)
 

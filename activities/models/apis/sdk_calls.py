@@ -162,6 +162,12 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 CUT = "The model's provider ended the stream before the reply was complete."
 
 
+def cache_key_of(request: ModelRequest, host: str) -> dict[str, str]:
+    """OpenAI sends requests with one key to the machines that have their beginning in a cache. Other servers may refuse
+    the field ("Prompt caching", platform.openai.com)."""
+    return {"prompt_cache_key": request.cache_key} if host == OPENAI and request.cache_key else {}
+
+
 def timeout_of(config: ModelConfig) -> httpx2.Timeout:
     """Limits of single waits until the answer begins; the whole call is bounded by `Providers.call`."""
     whole = config.call_timeout_seconds

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from longhaul.activities.models.apis.sdk_calls import cache_key_of
 from longhaul.activities.models.failures.failure_classification import judge
+from longhaul.activities.models.model import ModelRequest
 from longhaul.agent.values.conversation.messages import (
     AssistantMsg,
     Base64Source,
@@ -18,6 +20,7 @@ from longhaul.agent.values.conversation.messages import (
     Usage,
     UserMsg,
 )
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from tests.activities.models.loops import step
 from tests.activities.models.sample_requests import PIXEL, WEATHER, Caller, called, returned
 from tests.activities.models.wire import Answer, Wire, events, response_event, response_says, response_turn
@@ -278,3 +281,17 @@ async def test_documents_and_addresses_go_in_and_other_files_are_named(by_wire: 
             "text": "(The attachment 'song.wav' of type 'audio/wav' can't be shown to this model.)",
         },
     ]
+
+
+@pytest.mark.parametrize(
+    ("host", "key", "sent"),
+    [
+        ("api.openai.com", "7f3a", {"prompt_cache_key": "7f3a"}),
+        ("api.openai.com", "", {}),
+        ("models.example", "7f3a", {}),
+    ],
+)
+def test_openai_alone_is_told_which_requests_have_one_beginning(host: str, key: str, sent: dict[str, str]) -> None:
+    request = ModelRequest("gpt-5.1", "", [UserMsg("user", "Hi")], (), ModelConfig(), cache_key=key)
+
+    assert cache_key_of(request, host) == sent
