@@ -43,7 +43,6 @@ from longhaul.agent.values.conversation.messages import (
     StopReason,
     TextBlock,
     ToolCallBlock,
-    Usage,
     message_digest,
 )
 from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE
@@ -123,7 +122,7 @@ class Thinking:
                     **beside,
                     "sent_digest": "" if system == spec.system_prompt else prompt_digest(system),
                     "repair": fit.repair,
-                    **_missed(ask, reply.usage, spec.system_prompt != system, fit.repair),
+                    **_missed(ask, reply, spec.system_prompt != system, fit.repair),
                 }
             )
             return await self._with_reads(_in_context(said, session), ask, spec, wrapped)
@@ -304,13 +303,23 @@ async def _stop(kept: KeptAnswer) -> None:
         log.warning("an answer that is wanted no more could not be stopped: %s", type(error).__name__)
 
 
-def _missed(ask: CallModel, usage: Usage, hooked: bool, repair: Repair | None) -> dict[str, object]:  # noqa: FBT001
+_TOLD_REASONS: Mapping[str, MissReason] = {
+    "model_changed": "model",
+    "system_changed": "system",
+    "tools_changed": "tools",
+    "messages_changed": "messages",
+}
+"""Anthropic's words."""
+
+
+def _missed(ask: CallModel, reply: ModelReply, hooked: bool, repair: Repair | None) -> dict[str, object]:  # noqa: FBT001
     """What the provider's cache did not serve, and why; nothing where it served what it should."""
-    if not ask.cached_tokens or not (missed := missed_tokens(ask.cached_tokens, usage)):
+    if not ask.cached_tokens or not (missed := missed_tokens(ask.cached_tokens, reply.usage)):
         return {}
     rewritten: MissReason = "messages" if repair is not None and repair.left_out else ""
     unknown: MissReason = "hooks" if hooked else "provider"
-    return {"cache_missed": missed, "cache_reason": ask.cache_lost or rewritten or unknown}
+    reason = _TOLD_REASONS.get(reply.cache_miss) or ask.cache_lost or rewritten or unknown
+    return {"cache_missed": missed, "cache_reason": reason}
 
 
 @dataclass(frozen=True, slots=True)

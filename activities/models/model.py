@@ -197,6 +197,8 @@ class ModelReply:
     """What the provider's API could not express and was left out or changed, for the log."""
     refusal: str = ""
     """What the provider says of a refusal beside the content, for a person."""
+    cache_miss: str = ""
+    """The provider's own word for what kept its cache from serving the request before; empty: it says nothing."""
 
     @property
     def stop(self) -> StopReason:

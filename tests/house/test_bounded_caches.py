@@ -39,6 +39,7 @@ FILLED = {"Contexts._sessions", "Offloaders._opened", "ParkedRuns._waiting", "Sa
 """Over sessions: filled by a test below."""
 BY_THEIR_OWN_NUMBER = {
     "Analyzers._found": "KEPT_FINDINGS",
+    "AnthropicModel._answers": "ANSWERS_KEPT",
     "Arrangements._kept": "MOST_KEPT and LARGEST_KEPT: tests/activities/models/requests/test_arrangement.py",
     **dict.fromkeys(("_Arrangement.turns", "_Arrangement._taken", "_Arrangement.call_ids"), "as `Arrangements._kept`"),
     "Connections._kept": "MOST_KEPT, and those that are under way: tests/workflows/workers/test_mcp_crowd.py",

@@ -5,6 +5,7 @@ Sources: platform.claude.com, "Messages", "Extended thinking", "Thinking in tool
 """
 
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, assert_never
@@ -152,6 +153,8 @@ def betas_of(payload: dict[str, Any], version: Version) -> list[str]:
     return [*betas, BINDING_CONTROLS] if "block_binding" in thinking else betas
 
 
+ANSWERS_KEPT = 1_000
+VERSION_HEADER = "anthropic-version"
 _CACHE_MARK = {"type": "ephemeral"}
 _MOST_TEMPERATURE = 1
 _MARKED_MESSAGES = 2
@@ -159,9 +162,12 @@ _MARKED_MESSAGES = 2
 prefix even when a turn added more blocks than the 20 that a lookup goes back."""
 
 
-def build_payload(request: ModelRequest, notes: list[str], *, official: bool = False) -> dict[str, Any]:
+def build_payload(
+    request: ModelRequest, notes: list[str], *, official: bool = False, previous: str = ""
+) -> dict[str, Any]:
     """The keyword arguments of `messages.create`; what had to be left out or changed goes into `notes`.
-    `official`: Anthropic's own server, not a compatible one."""
+    `official`: Anthropic's own server, not a compatible one. `previous`: the id of the session's answer before, so that
+    the server says what kept its cache from serving that request ("Cache diagnostics", platform.claude.com)."""
     turns = arrange(request.messages)
     messages = _messages(turns, notes)
     mark = {"cache_control": _CACHE_MARK} if request.reads_cache else {}
@@ -200,6 +206,8 @@ def build_payload(request: ModelRequest, notes: list[str], *, official: bool = F
         payload["tool_choice"] = {"type": "tool", "name": forced["name"], "disable_parallel_tool_use": True}
     if official and request.answer is None and binds_thinking(request.model):
         let_thoughts_be_dropped(payload)
+    if official and previous and request.is_of_conversation:
+        payload["diagnostics"] = {"previous_message_id": previous}
     _set_temperature(payload, request, notes)
     return {name: value if name == "messages" else scrub_json(value) for name, value in payload.items()}
 
@@ -333,12 +341,17 @@ class AnthropicModel:
         self._sent = mapped if rewrites else sent
         self._host = self._client.base_url.host
         self._official = self._host == "api.anthropic.com"
+        self._answers: OrderedDict[str, str] = OrderedDict()
+        """Ids of the newest ones, by session."""
 
     async def call(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
         return await forced_or_in_words(request, lambda asked, notes: self._call(asked, notes, on_delta))
 
     async def _call(self, request: ModelRequest, notes: list[str], on_delta: Callable[[Delta], None]) -> ModelReply:
-        payload = build_payload(request, notes, official=self._official)
+        # An older version of the API, which a profile may name, does not know the field.
+        is_newest = request.profile is None or VERSION_HEADER not in map(str.lower, request.profile.headers)
+        previous = self._answers.get(request.cache_key, "") if is_newest else ""
+        payload = build_payload(request, notes, official=self._official, previous=previous)
         if self._official and (betas := betas_of(payload, version_of(request.model))):
             payload["extra_headers"] = {BETA: with_betas(self._client.default_headers.get(BETA), betas)}
         refused = refused_by_claude(payload, request.profile, version_of(request.model))
@@ -354,6 +367,11 @@ class AnthropicModel:
                 **self._sent(payload, "messages", timeout_of(request.config)),
             )
         await read_all(stream, reply, silence_of(request.config, self._host, thinks_unseen=True))
+        if request.cache_key and reply.message_id:
+            self._answers[request.cache_key] = reply.message_id
+            self._answers.move_to_end(request.cache_key)
+            if len(self._answers) > ANSWERS_KEPT:
+                self._answers.popitem(last=False)
         return reply.finish(request)
 
     async def close(self) -> None:
@@ -371,6 +389,8 @@ class _Reply:
         self._model = ""
         self._stop_reason = ""
         self._refusal = ""
+        self._cache_miss = ""
+        self.message_id = ""
         self.is_over = False
 
     @property
@@ -397,6 +417,8 @@ class _Reply:
             case "message_start":
                 message = dict_of(event.get("message"))
                 self._model = text_of(message.get("model"))
+                self.message_id = id_of(message.get("id"))
+                self._diagnose(message)
                 self._counts.update(anthropic_counts(message.get("usage")))
             case "content_block_start":
                 self._start(index, dict_of(event.get("content_block")))
@@ -412,10 +434,15 @@ class _Reply:
                 self._refusal = text_of(details.get("explanation") or details.get("category")) or self._refusal
                 # The counts are cumulative; a later event leaves out what has not changed.
                 self._counts.update(anthropic_counts(event.get("usage")))
+                self._diagnose(delta)
             case "message_stop":
                 self.is_over = True
             case _:
                 pass  # an event type that Anthropic adds later
+
+    def _diagnose(self, told: dict[str, Any]) -> None:
+        reason = dict_of(dict_of(told.get("diagnostics")).get("cache_miss_reason"))
+        self._cache_miss = text_of(reason.get("type")) or self._cache_miss
 
     def _start(self, index: object, block: dict[str, Any]) -> None:
         """A start ends the block before it under the same index: some servers send all of them under one."""
@@ -477,4 +504,4 @@ class _Reply:
         )
         if stop_reason == "model_context_window_exceeded" and not reply.content:
             raise ProviderError(400, stop_reason, "the conversation leaves no room for a reply")
-        return replace(reply, refusal=scrub(self._refusal))
+        return replace(reply, refusal=scrub(self._refusal), cache_miss=self._cache_miss)

@@ -1,5 +1,7 @@
 """Why a provider's prompt cache serves less than it could, and how much that is."""
 
+from typing import get_args
+
 import pytest
 
 from longhaul.agent.values.conversation.messages import Usage
@@ -42,4 +44,4 @@ def test_what_was_missed_is_what_the_call_before_had_sent(expected: int, read: i
 
 
 def test_each_reason_has_its_words() -> None:
-    assert {*REASONS, ""} == set(MissReason.__args__)
+    assert {*REASONS, ""} == set(get_args(MissReason))

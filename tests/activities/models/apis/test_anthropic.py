@@ -1,12 +1,15 @@
 """What goes to Anthropic and what comes back, byte for byte, through the real SDK."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from longhaul.activities.models.apis.anthropic import build_payload
 from longhaul.activities.models.failures.failure_classification import judge
 from longhaul.activities.models.failures.status_table import IncompleteStreamError
+from longhaul.activities.models.model import ModelRequest
 from longhaul.agent.values.conversation.messages import (
     AssistantMsg,
     Base64Source,
@@ -22,6 +25,7 @@ from longhaul.agent.values.conversation.messages import (
     Usage,
     UserMsg,
 )
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from tests.activities.models.sample_requests import PIXEL, TIDES, WEATHER, Caller, called, returned
 from tests.activities.models.wire import Answer, Wire, claude_message, claude_says, events
 
@@ -398,3 +402,36 @@ async def test_a_failed_call_with_a_picture_is_told_in_words(wire: Wire, by_wire
     (result,) = wire.bodies[0]["messages"][-1]["content"]
     assert "is_error" not in result
     assert [part.get("text", part["type"]) for part in result["content"]] == ["[error]", "The page is torn.", "image"]
+
+
+def test_anthropic_is_asked_what_kept_its_cache_from_serving() -> None:
+    reply = ModelRequest("claude-opus-5-5", "", [UserMsg("user", "Hi")], (), ModelConfig(), cache_key="7f3a")
+    judgement = replace(reply, purpose="judgement")
+
+    assert build_payload(reply, [], official=True, previous="msg_7")["diagnostics"] == {"previous_message_id": "msg_7"}
+    assert "diagnostics" not in build_payload(reply, [], official=True)
+    assert "diagnostics" not in build_payload(reply, [], previous="msg_7")
+    assert "diagnostics" not in build_payload(judgement, [], official=True, previous="msg_7")
+
+
+@pytest.mark.parametrize("told", ["with the start", "with the end"])
+async def test_what_it_says_of_its_cache_comes_with_the_reply(by_wire: Caller, wire: Wire, told: str) -> None:
+    reason = {"diagnostics": {"cache_miss_reason": {"type": "tools_changed", "cache_missed_input_tokens": 900}}}
+    begins, ends = (reason, {}) if told == "with the start" else ({}, reason)
+    message = {**claude_message(input_tokens=11, output_tokens=1), **begins}
+    block = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "Rain."}}
+    wire.answers.append(
+        Answer(
+            events(
+                {"type": "message_start", "message": message},
+                block,
+                {"type": "content_block_stop", "index": 0},
+                {"type": "message_delta", "delta": {"stop_reason": "end_turn", **ends}, "usage": {"output_tokens": 7}},
+                {"type": "message_stop"},
+            )
+        )
+    )
+
+    reply = await by_wire.call("anthropic:claude-opus-5-5", "Hi")
+
+    assert reply.cache_miss == "tools_changed"
