@@ -10,6 +10,7 @@ REWRITTEN = (
     "README.md",
     "docs/agents/background-commands.md",
     "docs/agents/budgets.md",
+    "docs/agents/context.md",
     "docs/agents/hubs.md",
     "docs/agents/kinds.md",
     "docs/agents/memory.md",
