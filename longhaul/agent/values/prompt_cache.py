@@ -1,4 +1,4 @@
-"""What a provider's prompt cache should serve of a model call, and why it did not.
+"""A provider's prompt cache: how much of a model call it should serve, and why it served less.
 
 A provider keeps the beginning of each request for some minutes: model, tools, system prompt, messages, in this order.
 The next call reads it at a tenth of the price as long as nothing in it has changed.
