@@ -345,7 +345,19 @@ class AnthropicModel:
         """Ids of the newest ones, by session."""
 
     async def call(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
-        return await forced_or_in_words(request, lambda asked, notes: self._call(asked, notes, on_delta))
+        if not (request.no_calls and request.tools):
+            return await forced_or_in_words(request, lambda asked, notes: self._call(asked, notes, on_delta))
+        # Another choice of tools loses all that is cached of the messages ("Prompt caching"). The context says in words
+        # that no tool may be called; only a model that calls one all the same is asked again, and forbidden to.
+        reply = await self.call(replace(request, no_calls=False), on_delta)
+        if not any(isinstance(block, ToolCallBlock) for block in reply.content):
+            return reply
+
+        def hear(delta: Delta) -> None:
+            on_delta(replace(delta, index=delta.index + len(reply.content)))
+
+        forbidden = await forced_or_in_words(request, lambda asked, notes: self._call(asked, notes, hear))
+        return replace(forbidden, usage=reply.usage + forbidden.usage)
 
     async def _call(self, request: ModelRequest, notes: list[str], on_delta: Callable[[Delta], None]) -> ModelReply:
         # An older version of the API, which a profile may name, does not know the field.
