@@ -27,8 +27,8 @@ from longhaul.agent.values.conversation.prompt import (
     LIMIT_OF_FORM,
     LIMIT_REACHED,
     LIMIT_SOURCE,
-    NEW_PROMPT,
     hint_message,
+    new_prompt,
 )
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.agent.values.plans import (
@@ -262,7 +262,8 @@ def _take_beginning(ledger: Ledger, entry: e.Prepared) -> None:
     if entry.tools is None and entry.system_prompt is not None and is_sent:
         told = ToldPrompt(entry.system_prompt, entry.prompt_digest, entry.spec_digest, entry.fixed_tokens)
         provided.told = told
-        ledger.append(stamped((hint_message(f"{NEW_PROMPT}\n\n{told.text}", "system_prompt"),), entry))
+        before = ledger.spec.system_prompt if provided.system_prompt is None else provided.system_prompt
+        ledger.append(stamped((hint_message(new_prompt(before, told.text), "system_prompt"),), entry))
         return
     provided.take_told_prompt()
     provided.spec_digest, provided.fixed_tokens = entry.spec_digest, entry.fixed_tokens

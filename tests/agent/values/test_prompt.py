@@ -10,12 +10,12 @@ from longhaul.agent.fold.ledger import Anchor
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.messages import FinishedReason, HintBlock, UserMsg
 from longhaul.agent.values.conversation.prompt import (
-    NEW_PROMPT,
     BadPromptTemplate,
     assemble,
     check_template,
     hint_message,
     is_template_name,
+    new_prompt,
     state_hint,
 )
 from longhaul.agent.values.conversation.tools import ToolDescriptor
@@ -239,5 +239,15 @@ def test_a_new_prompt_is_told_where_the_beginning_is_of_use(
 
     blocks = [block for message in record.state.context for block in message.content]
     hints = [block.hint for block in blocks if isinstance(block, HintBlock)]
-    assert hints == ([f"{NEW_PROMPT}\n\nLay stones."] if is_told else [])
+    assert hints == ([new_prompt("Lay bricks.", "Lay stones.")] if is_told else [])
     assert record.provided.system_prompt == ("Lay bricks." if is_told else "Lay stones.")
+
+
+def test_of_a_new_prompt_only_what_changed_is_told() -> None:
+    before = "Lay bricks.\nNo music.\n- Use lime."
+    told = new_prompt(before, "Lay bricks.\nSome music.\n- Use lime.\nRest at noon.")
+
+    assert told.partition("\n\n")[2] == "- No music.\n- - Use lime.\n+ Some music.\n+ - Use lime.\n+ Rest at noon."
+    assert "Lines of <project-instructions> are still from files of the workspace" in told
+    assert new_prompt("a\nb\nc", "a\nB\nc").partition("\n\n")[2] == "- b\n+ B"
+    assert new_prompt("a", "a\na").partition("\n\n")[2] == "+ a"

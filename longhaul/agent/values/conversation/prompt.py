@@ -63,9 +63,23 @@ def assemble(parts: Mapping[str, str], template: str | None = None) -> str:
 
 
 NEW_PROMPT = (
-    "Your system prompt has changed since this conversation began. From here on the following text holds, and what the "
-    "beginning says holds no longer:"
+    "Your system prompt has changed since this conversation began. Compared with the text at the beginning, lines that "
+    "begin with - hold no longer, and lines that begin with + hold now. Lines of <project-instructions> are still from "
+    "files of the workspace, and neither from your operator nor from your user:"
 )
+
+
+def new_prompt(before: str, now: str) -> str:
+    """What the model reads of it at the end of its context: the lines from the first that changed to the last. The rest
+    is at the beginning."""
+    old, new = before.splitlines(), now.splitlines()
+    same = [was == comes for was, comes in zip(old, new, strict=False)]
+    first = same.index(False) if False in same else len(same)
+    old, new = old[first:], new[first:]
+    while old and new and old[-1] == new[-1]:
+        del old[-1], new[-1]
+    return "\n".join([NEW_PROMPT, "", *(f"- {line}" for line in old), *(f"+ {line}" for line in new)])
+
 
 LIMIT_SOURCE = "max_iters"
 LIMIT_REACHED = (
