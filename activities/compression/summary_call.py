@@ -18,7 +18,7 @@ from referencing.exceptions import Unresolvable
 from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.compression.condensers import CountFor, Question, SummaryAnswer
-from longhaul.activities.compression.summary_texts import BEHIND, answer_room, fitted
+from longhaul.activities.compression.summary_texts import BEHIND, answer_room, fitted, summary_room
 from longhaul.activities.models.failures.failure_classification import judge
 from longhaul.activities.models.failures.retry_errors import as_verdict, failed_for_good
 from longhaul.activities.models.model import AnswerSchema, ModelReply, ModelRequest
@@ -133,15 +133,18 @@ class SummaryCall:
         """None where the question does not fit behind the context, or the provider refuses the two together."""
         if (cached := candidate.cached) is None:
             return None
-        limit, form = self._config.max_output_tokens, question.answer
+        form = question.answer
         task = f"{BEHIND}\n\n{question.task}" + (f"\n\n{_again(problem, None)}" if problem else "")
         size = cached.tokens + _FRAME_TOKENS + self._count(task, candidate.model)
         size += 0 if form is None else self._count(json.dumps(form.schema) + form.description, candidate.model)
-        thinks = self._config.thinking_budget_tokens or 0
-        if size + thinks + answer_room(candidate.window_tokens, limit) > candidate.window_tokens:
+        room = summary_room(candidate.window_tokens)
+        if size + room + (self._config.thinking_budget_tokens or 0) > candidate.window_tokens:
             return None
         asked = replace(
             cached.request,
+            config=self._config.model_copy(
+                update={"max_output_tokens": min(self._config.max_output_tokens, room)},
+            ),
             messages=[*cached.request.messages, UserMsg("user", task)],
             call_number=self._call_number,
             attempt=self._attempt.number,

@@ -103,6 +103,16 @@ def answer_room(window_tokens: int, output_tokens: int) -> int:
     return wanted if wanted <= window_tokens // 2 else window_tokens // 4
 
 
+SUMMARY_TOKENS = 4_096
+"""For the longest summary that is asked for, `condensers.MOST_WORDS`, as JSON."""
+
+
+def summary_room(window_tokens: int) -> int:
+    """Tokens of the window that a summary needs behind the whole context, which compression begins at four fifths: no
+    more than that leaves beside a long turn."""
+    return max(window_tokens // 10, min(SUMMARY_TOKENS, window_tokens // 4))
+
+
 def fitted(pieces: Sequence[Piece], budget: int, count: Callable[[str], int]) -> str:
     """The pieces in order, in at most `budget` tokens; empty when not even a part of them fits."""
     text = _BETWEEN.join(piece.text for piece in pieces)

@@ -22,6 +22,7 @@ from tests.activities.models.loops import step
 from tests.activities.models.prompt_caches import NOTHING, Served, served, stays
 from tests.activities.models.sample_requests import WEATHER, Caller
 from tests.activities.models.strict import Strict, on_a_strict_port
+from tests.activities.models.wire import Answer, chat_calls, on_a_port
 
 COMPRESSIONS, ROUNDS = 10, 8
 RULES = "Be brief."
@@ -134,15 +135,15 @@ async def test_the_question_stands_behind_the_messages_where_it_fits(
     assert entry.fields == FIELDS
 
 
-async def test_a_model_that_calls_a_tool_instead_is_asked_again_and_then_forced(strict: Strict) -> None:
-    """Strict calls as long as it is told to, and gives the forced answer where one is forced."""
-    strict.says = [("toolu_a", "weather", {"city": "Oslo"}), ("toolu_b", "weather", {"city": "Rome"})]
-    async with calling(strict.url) as by:
+async def test_a_model_that_calls_a_tool_instead_is_asked_again_and_then_forced() -> None:
+    calls = [Answer(chat_calls(f"call_{at}", "weather", {"city": "Oslo"})) for at in range(2)]
+    async with on_a_port() as wire, calling(wire.url) as by:
+        wire.answers = [*calls, Answer(chat_calls("call_3", "write_summary", FIELDS))]
         stage = Stage(CHAT, providers=by.providers, tools=(WEATHER,))
         entry = await stage.compress(config=ModelConfig(base_url=by.base_url), context_tokens=5_000)
 
-    assert set(entry.fields) == set(FIELDS)
-    said = [json.dumps(body["messages"][-1]) for body in strict.bodies]
+    assert entry.fields == FIELDS
+    said = [json.dumps(body["messages"][-1]) for body in wire.bodies]
     assert ["<material>" in words for words in said] == [False, False, True]
     assert "you called 'weather', and nothing may be called now" in said[1]
 

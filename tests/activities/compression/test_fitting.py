@@ -11,7 +11,7 @@ from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.compression.condensers import Question, by_bytes
 from longhaul.activities.compression.summary_call import Candidate, SummaryAttempt, SummaryCall
-from longhaul.activities.compression.summary_texts import Piece, answer_room, fitted, shortened
+from longhaul.activities.compression.summary_texts import Piece, answer_room, fitted, shortened, summary_room
 from longhaul.activities.models.failures.status_table import ProviderError
 from longhaul.activities.models.model import AnswerSchema, Delta, ModelReply, ModelRequest
 from longhaul.activities.models.providers import Providers
@@ -212,3 +212,8 @@ async def test_any_conversation_cut_between_turns_fits_and_keeps_its_pairs(
     calls = [block.id for message in told for block in message.get_tool_calls()]
     results = [block.id for message in told for block in message.get_tool_results()]
     assert calls == results
+
+
+@pytest.mark.parametrize(("window", "room"), [(8_000, 2_000), (30_000, 4_096), (60_000, 6_000), (200_000, 20_000)])
+def test_a_summary_behind_the_context_needs_a_tenth_of_the_window(window: int, room: int) -> None:
+    assert summary_room(window) == room

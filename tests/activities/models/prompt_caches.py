@@ -16,6 +16,10 @@ from typing import Any
 from tests.activities.models.loops import is_mark
 
 LEAST_TOKENS, STEP_TOKENS, LOOK_BACK = 1_024, 128, 20
+MARKED_SECONDS, KEPT_SECONDS = 300, 1_800
+"""Anthropic forgets a prefix that nobody read for so long; OpenAI keeps it for up to so long."""
+REMEMBERED = 20
+"""Requests, for the tests' own time: an older beginning is part of a newer one."""
 READ, WRITTEN = 0.1, 1.25
 """Prices, of that of a token that no cache has to do with."""
 
@@ -39,16 +43,18 @@ class Served:
 NOTHING = Served(0, 0, 0)
 
 
-def served(bodies: Sequence[dict[str, Any]]) -> list[Served]:
-    """Of each request, in their order."""
+def served(bodies: Sequence[dict[str, Any]], at: Sequence[float] = ()) -> list[Served]:
+    """Of each request, in their order. `at`: the second at which each came; all at once if not given."""
     marked = any('"cache_control"' in json.dumps(body) for body in bodies)
-    return _by_marks(bodies) if marked else _by_beginning(bodies)
+    times = at or [0.0] * len(bodies)
+    return _by_marks(bodies, times) if marked else _by_beginning(bodies, times)
 
 
-def _by_marks(bodies: Sequence[dict[str, Any]]) -> list[Served]:
-    kept = set[str]()
+def _by_marks(bodies: Sequence[dict[str, Any]], at: Sequence[float]) -> list[Served]:
+    used: dict[str, float] = {}
     told: list[Served] = []
-    for body in bodies:
+    for body, now in zip(bodies, at, strict=True):
+        kept = {digest for digest, last in used.items() if now - last <= MARKED_SECONDS}
         digests, sizes, marks, digest, size = list[str](), list[int](), list[int](), "", 0
         for block in _blocks(body):
             text = json.dumps({name: value for name, value in block.items() if name != "cache_control"})
@@ -59,20 +65,23 @@ def _by_marks(bodies: Sequence[dict[str, Any]]) -> list[Served]:
         near = {at for mark in marks for at in range(max(mark - LOOK_BACK, 0), mark + 1)}
         read = max((sizes[at] for at in near if digests[at] in kept), default=0)
         end = sizes[marks[-1]] if marks and sizes[marks[-1]] >= LEAST_TOKENS else 0
-        kept |= {digests[mark] for mark in marks if sizes[mark] >= LEAST_TOKENS}
+        read_from = next((digests[at] for at in near if sizes[at] == read and digests[at] in kept), "")
+        fresh = {digests[mark] for mark in marks if sizes[mark] >= LEAST_TOKENS}
+        used |= dict.fromkeys(fresh | ({read_from} if read_from else set()), now)
         written = max(end - read, 0)
         told.append(Served(read, written, size - read - written))
     return told
 
 
-def _by_beginning(bodies: Sequence[dict[str, Any]]) -> list[Served]:
-    seen: list[str] = []
+def _by_beginning(bodies: Sequence[dict[str, Any]], at: Sequence[float]) -> list[Served]:
+    seen: list[tuple[str, float]] = []
     told: list[Served] = []
-    for body in bodies:
+    for body, now in zip(bodies, at, strict=True):
         text = "".join(map(json.dumps, _blocks(body)))
-        common = max((common_bytes(text, other) // 4 for other in seen), default=0)
+        near = (other for other, last in seen[-REMEMBERED:] if now - last <= KEPT_SECONDS)
+        common = max((common_bytes(text, other) // 4 for other in near), default=0)
         read = common // STEP_TOKENS * STEP_TOKENS if common >= LEAST_TOKENS else 0
-        seen.append(text)
+        seen.append((text, now))
         told.append(Served(read, 0, len(text) // 4 - read))
     return told
 

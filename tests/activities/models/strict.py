@@ -184,17 +184,13 @@ class Strict:
             about = tool.get("function", tool)
             if about["name"] == name:
                 return [("toolu_forced", str(name), _example(about.get("input_schema") or about["parameters"]))]
-        if not (self.says and body.get("tools")):
+        if not (self.says and body.get("tools")) or _last_words(body).count("fit this JSON schema:\n"):
             return []
         told = self.says.pop(0)
         return told if isinstance(told, list) else [told] if isinstance(told, tuple) else []
 
     def _said(self, body: dict[str, Any]) -> str:
-        told = body.get("messages", body.get("input", [])) or [{}]
-        content = told[-1].get("content", "")
-        texts = [content] if isinstance(content, str) else [part["text"] for part in content if "text" in part]
-        last = texts[-1] if texts else ""
-        _, asked, schema = last.partition("fit this JSON schema:\n")
+        _, asked, schema = _last_words(body).partition("fit this JSON schema:\n")
         return json.dumps(_example(json.loads(schema))) if asked else f"{WORDS}, {len(self.bodies)}."
 
 
@@ -205,6 +201,13 @@ async def on_a_strict_port() -> AsyncIterator[Strict]:
     told.url = "http://{}:{}".format(*server.sockets[0].getsockname())
     async with server:
         yield told
+
+
+def _last_words(body: dict[str, Any]) -> str:
+    told = body.get("messages", body.get("input", [])) or [{}]
+    content = told[-1].get("content") or ""
+    texts = [content] if isinstance(content, str) else [part["text"] for part in content if "text" in part]
+    return texts[-1] if texts else ""
 
 
 def _stopped(path: str) -> bytes:
