@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from longhaul.activities.models.model import ModelRequest, scrub_json
 from longhaul.activities.models.requests.model_parameters import is_reasoning_model
+from longhaul.activities.models.requests.model_rules import rules_of
 from longhaul.agent.plain.errors import BadSetup, what_is_wrong
 from longhaul.agent.plain.text import LONGEST_NAME, did_you_mean
 from longhaul.agent.values.spec.agent_spec import ModelConfig
@@ -152,6 +153,12 @@ def config_with(profile: ModelProfile, config: ModelConfig) -> ModelConfig:
             "profiles": {},
         }
     )
+
+
+def tells_family(profile: ModelProfile) -> bool:
+    """Whether it is known by which rules the model is asked, or the profile says that there are none. What is called
+    through pydantic-ai, the library knows."""
+    return profile.api in ("ai", "script") or profile.family == "other" or rules_of(profile.told_by).is_known
 
 
 def is_told_to_reason(request: ModelRequest) -> bool:

@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from longhaul.activities.context.prompt_hooks import HookSetupError
-from longhaul.activities.models.model_limits import AT_BEDROCK
+from longhaul.activities.models.requests.model_rules import AT_BEDROCK
 from longhaul.agent.values.budget import Price
 from longhaul.agent.values.conversation.messages import Usage
 from longhaul.agent.values.spec.profiles import ModelProfile

@@ -22,7 +22,6 @@ from longhaul.activities.models.apis.sdk_calls import (
 )
 from longhaul.activities.models.failures.status_table import STATUS_OF_TYPE, ProviderError
 from longhaul.activities.models.model import REFUSAL, Delta, ModelReply, ModelRequest, scrub_json
-from longhaul.activities.models.model_limits import output_limit
 from longhaul.activities.models.profiles import profiled
 from longhaul.activities.models.replies import Assembly, Draft, Kind, dict_of, id_of, list_of, openai_usage, text_of
 from longhaul.activities.models.requests.answer_form import forced_or_in_words
@@ -33,11 +32,13 @@ from longhaul.activities.models.requests.model_parameters import (
     effort_of,
     is_grok,
     is_reasoning_model,
-    may_reason,
+    limit_of_output,
     noted,
-    refused_by_responses,
+    refuses_sampling,
     state_mark,
+    thinks_now,
 )
+from longhaul.activities.models.requests.model_rules import rules_of
 from longhaul.activities.models.requests.tool_definitions import wire_name, with_plain_parts
 from longhaul.activities.models.requests.turns import (
     AssistantTurn,
@@ -72,7 +73,7 @@ def build_payload(
     payload: dict[str, Any] = {
         "model": request.model,
         "input": _items(request, notes),
-        "max_output_tokens": max(_LEAST_OUTPUT, output_limit(request.config, thinks=_reasons(request))),
+        "max_output_tokens": max(_LEAST_OUTPUT, limit_of_output(request, thinks=_reasons(request), notes=notes)),
         # Nothing is kept at the provider: the record is ours, and a session may go on with another provider.
         "store": False,
     }
@@ -96,7 +97,7 @@ def build_payload(
         payload["tools"] = [*payload.get("tools", ()), tool]
         payload["tool_choice"] = named
     _set_reasoning(payload, request, notes, summarised=summarised)
-    if encrypted and may_reason(request.model):
+    if encrypted and rules_of(request.model).may_think:
         payload["include"] = [ENCRYPTED]
     return {name: value if name == "input" else scrub_json(value) for name, value in payload.items()}
 
@@ -112,16 +113,20 @@ def _set_reasoning(payload: dict[str, Any], request: ModelRequest, notes: list[s
     if reasoning:
         payload["reasoning"] = reasoning
     if config.temperature is not None:
-        if _reasons(request) and not is_grok(request.model):
-            notes.append("The temperature was left out: reasoning models take none.")
+        if _refuses_sampling(request, effort):
+            notes.append("The temperature was left out: this model takes none with these settings.")
         else:
             payload["temperature"] = config.temperature
+
+
+def _refuses_sampling(request: ModelRequest, effort: str | None) -> bool:
+    return refuses_sampling(request.model, thinks=thinks_now(request.model, effort))
 
 
 def _reasons(request: ModelRequest) -> bool:
     if is_reasoning_model(request.model) or is_grok(request.model):
         return True
-    return request.config.reasoning_effort is not None and may_reason(request.model)
+    return request.config.reasoning_effort is not None and rules_of(request.model).may_think
 
 
 def _tools(request: ModelRequest) -> list[dict[str, Any]]:
@@ -235,7 +240,8 @@ class OpenAIResponsesModel:
     async def _call(self, request: ModelRequest, notes: list[str], on_delta: Callable[[Delta], None]) -> ModelReply:
         wanted = {what: (request.model, what) not in self._not_given for what in _NOT_GIVEN}
         payload = build_payload(request, notes, **wanted)
-        without = noted(request.profile, refused_by_responses(request.model), notes)
+        effort = payload.get("reasoning", {}).get("effort")
+        without = noted(request.profile, {"top_p"} if _refuses_sampling(request, effort) else (), notes)
         payload = profiled(payload, request, without=without)
         reply = _Reply(on_delta, request, notes)
         try:

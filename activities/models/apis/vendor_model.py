@@ -58,10 +58,9 @@ from longhaul.activities.models.failures.status_table import (
     SetupError,
 )
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest, is_known, scrub_json
-from longhaul.activities.models.model_limits import output_limit
 from longhaul.activities.models.replies import Assembly, Draft, Kind, dict_of, id_of, list_of, text_of
 from longhaul.activities.models.requests.answer_form import NOT_FORCED, forced_or_in_words, in_words
-from longhaul.activities.models.requests.model_parameters import effort_of, is_claude, is_fixed, is_reasoning_model
+from longhaul.activities.models.requests.model_parameters import effort_of, is_claude, limit_of_output, refuses_sampling
 from longhaul.activities.models.requests.tool_definitions import wire_name, with_plain_parts
 from longhaul.activities.models.requests.turns import answer_schema, wire_schema
 from longhaul.agent.values.conversation.messages import Usage
@@ -160,7 +159,7 @@ def settings_of(model: VendorsModel, request: ModelRequest, notes: list[str]) ->
     timeout = timeout_of(request.config)
     takes_parts = model.provider is not None and isinstance(model.provider.client, openai.AsyncOpenAI)
     sent: dict[str, Any] = {name: value for name, value in wished.items() if name not in refused}
-    sent["max_tokens"] = output_limit(request.config, thinks=thinks)
+    sent["max_tokens"] = limit_of_output(request, thinks=thinks, notes=notes)
     if "max_retries" not in model.unsupported_settings:
         sent["max_retries"] = 0
     if "timeout" not in model.unsupported_settings:  # else the client has one
@@ -181,7 +180,7 @@ def _refused(model: VendorsModel) -> frozenset[str]:
     of_profile = model.profile.get("openai_unsupported_model_settings", ())
     name = model.model_name
     named = [model.profile.get(f"{maker}_disallows_sampling_settings", False) for maker in ("anthropic", _BEDROCK)]
-    fixed = {"temperature", "top_p"} if any(named) or is_fixed(name) or is_reasoning_model(name) else set[str]()
+    fixed = {"temperature", "top_p"} if any(named) or refuses_sampling(name, thinks=True) else set[str]()
     return (
         frozenset(model.unsupported_settings)
         | fixed

@@ -10,6 +10,7 @@ from typing import Any
 
 from longhaul.activities.models.failures.error_meanings import says_too_long
 from longhaul.activities.models.model import ModelReply, ModelRequest, scrub_json
+from longhaul.activities.models.requests.model_rules import rules_of
 from longhaul.activities.models.requests.turns import answer_schema, depth_fits
 from longhaul.agent.values.conversation.messages import (
     BROKEN_OFF,
@@ -40,6 +41,8 @@ Attempt = Callable[[ModelRequest, list[str]], Awaitable[ModelReply]]
 async def forced_or_in_words(request: ModelRequest, attempt: Attempt) -> ModelReply:
     """The reply of `attempt`; once more, with the form in words or without tools, when the server refuses to be told
     which of them the model may call."""
+    if not rules_of(request.model).forced and (request.answer or request.must_call):
+        return await attempt(replace(in_words(request), must_call=""), [NOT_FORCED])
     try:
         return await attempt(request, [])
     except Exception as error:
