@@ -128,6 +128,8 @@ class ModelRequest:
     purpose: Literal["reply", "summary", "judgement", "sampling"] = "reply"
     """What the answer is for: the conversation, a shorter context, how risky a tool call is, or a server. Each is
     counted by itself; the scripted model has lines of their own for summaries."""
+    refused: frozenset[str] = frozenset()
+    """What the provider has refused for this model, by the names of `requests.refused_parameters`."""
     profile: ModelProfile | None = None
     """Set by `activities.models.providers`, where the model was called by a name of one."""
 

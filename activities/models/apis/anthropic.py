@@ -45,6 +45,7 @@ from longhaul.activities.models.requests.model_parameters import (
     refuses_sampling,
 )
 from longhaul.activities.models.requests.model_rules import api_rules, rules_of
+from longhaul.activities.models.requests.refused_parameters import without_refused
 from longhaul.activities.models.requests.tool_definitions import wire_name
 from longhaul.activities.models.requests.turns import (
     AssistantTurn,
@@ -346,7 +347,9 @@ class AnthropicModel:
         if self._at_bedrock and rules_of(request.model).old_at_bedrock:
             payload["extra_body"] = {"anthropic_version": BEDROCK_VERSION, **payload.get("extra_body", {})}
         without = noted(request.profile, refused_by_claude(payload, request, sampling=sampling), notes)
-        payload = profiled(payload, request, self._client.default_headers, without=without)
+        payload = without_refused(
+            profiled(payload, request, self._client.default_headers, without=without), request.refused
+        )
         reply = _Reply(on_delta, request, notes)
         with signing_in():
             stream = await self._client.post(

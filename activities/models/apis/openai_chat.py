@@ -54,6 +54,7 @@ from longhaul.activities.models.requests.model_parameters import (
     thinks_now,
 )
 from longhaul.activities.models.requests.model_rules import rules_of
+from longhaul.activities.models.requests.refused_parameters import without_refused
 from longhaul.activities.models.requests.tool_definitions import wire_name, with_plain_parts
 from longhaul.activities.models.requests.turns import (
     OutsideWords,
@@ -291,7 +292,7 @@ class OpenAIChatModel:
         if official and is_reasoning_model(request.model):
             refused.add("stop")
         without = noted(request.profile, refused, notes)
-        payload = profiled(payload, request, without=without)
+        payload = without_refused(profiled(payload, request, without=without), request.refused)
         reply = ChatReply(on_delta, request, notes)
         with signing_in():
             stream = await self._client.post(

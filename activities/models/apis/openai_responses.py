@@ -3,8 +3,7 @@
 A request in the shape of OpenAI's Responses API. Source: platform.openai.com, "Conversation state", "Reasoning".
 """
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, assert_never
 
 import openai
@@ -39,6 +38,7 @@ from longhaul.activities.models.requests.model_parameters import (
     thinks_now,
 )
 from longhaul.activities.models.requests.model_rules import rules_of
+from longhaul.activities.models.requests.refused_parameters import without_refused
 from longhaul.activities.models.requests.tool_definitions import wire_name, with_plain_parts
 from longhaul.activities.models.requests.turns import (
     AssistantTurn,
@@ -64,12 +64,10 @@ ENCRYPTED = "reasoning.encrypted_content"
 """What a request has to include, so that a reply's reasoning can be sent back."""
 
 
-def build_payload(
-    request: ModelRequest, notes: list[str], *, encrypted: bool = True, summarised: bool = True
-) -> dict[str, Any]:
-    """The keyword arguments of `responses.create`; what had to be left out or changed goes into `notes`. `encrypted`:
-    the server is asked for reasoning that it takes back, unless its model is known to have none. `summarised`: for
-    summaries of it, which people are shown, where the model is known to reason."""
+def build_payload(request: ModelRequest, notes: list[str]) -> dict[str, Any]:
+    """The keyword arguments of `responses.create`; what had to be left out or changed goes into `notes`. The server is
+    asked for reasoning that it takes back, unless its model is known to have none, and for summaries of it, which
+    people are shown, where the model is known to reason."""
     payload: dict[str, Any] = {
         "model": request.model,
         "input": _items(request, notes),
@@ -96,19 +94,19 @@ def build_payload(
         }
         payload["tools"] = [*payload.get("tools", ()), tool]
         payload["tool_choice"] = named
-    _set_reasoning(payload, request, notes, summarised=summarised)
-    if encrypted and rules_of(request.model).may_think:
+    _set_reasoning(payload, request, notes)
+    if rules_of(request.model).may_think:
         payload["include"] = [ENCRYPTED]
     return {name: value if name == "input" else scrub_json(value) for name, value in payload.items()}
 
 
-def _set_reasoning(payload: dict[str, Any], request: ModelRequest, notes: list[str], *, summarised: bool) -> None:
+def _set_reasoning(payload: dict[str, Any], request: ModelRequest, notes: list[str]) -> None:
     config = request.config
     if config.thinking_budget_tokens is not None:
         notes.append("The thinking budget was left out: OpenAI takes a reasoning effort instead.")
     effort = effort_of(request.model, config.reasoning_effort, notes)
     reasoning = {} if effort is None else {"effort": effort}
-    if summarised and effort != NONE and request.purpose == "reply" and is_reasoning_model(request.model):
+    if effort != NONE and request.purpose == "reply" and is_reasoning_model(request.model):
         reasoning["summary"] = "auto"
     if reasoning:
         payload["reasoning"] = reasoning
@@ -211,55 +209,30 @@ def _part(part: Part, notes: list[str]) -> dict[str, Any]:
     return {"type": "input_file", "filename": attachment.name, "file_data": attachment.url}
 
 
-NOT_ENCRYPTED = "The server gives out no reasoning that it would take back."
-NOT_SUMMARISED = "The server gives out no summaries of its model's reasoning, so that none are shown."
-_NOT_GIVEN: Mapping[str, tuple[re.Pattern[str], str]] = {
-    "encrypted": (
-        re.compile(r"encrypted.content is not supported|['`\"]include['`\"\[]", re.IGNORECASE),
-        NOT_ENCRYPTED,
-    ),
-    "summarised": (re.compile(r"reasoning.{0,3}summar", re.IGNORECASE), NOT_SUMMARISED),
-}
-"""How servers refuse to give out what a request asks for beside the answer, and what is said of it. The first: Azure's
-deployments of models that do not reason, and servers that know no such field; the second: OpenAI, to organisations that
-it has not verified."""
-
-
 class OpenAIResponsesModel:
     """Raises the SDK's errors and `activities.models.failures.status_table`; nothing is retried here, Temporal does
     that."""
 
     def __init__(self, client: openai.AsyncOpenAI) -> None:
         self._client = client
-        self._not_given = set[tuple[str, str]]()
-        """Models, and what their servers have refused to give out."""
 
     async def call(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
         return await forced_or_in_words(request, lambda asked, notes: self._call(asked, notes, on_delta))
 
     async def _call(self, request: ModelRequest, notes: list[str], on_delta: Callable[[Delta], None]) -> ModelReply:
-        wanted = {what: (request.model, what) not in self._not_given for what in _NOT_GIVEN}
-        payload = build_payload(request, notes, **wanted)
+        payload = build_payload(request, notes)
         effort = payload.get("reasoning", {}).get("effort")
         without = noted(request.profile, {"top_p"} if _refuses_sampling(request, effort) else (), notes)
-        payload = profiled(payload, request, without=without)
+        payload = without_refused(profiled(payload, request, without=without), request.refused)
         reply = _Reply(on_delta, request, notes)
-        try:
-            with signing_in():
-                stream = await self._client.post(
-                    "/responses",
-                    cast_to=Response,
-                    stream=True,
-                    stream_cls=openai.AsyncStream[ResponseStreamEvent],
-                    **sent(payload, "input", timeout_of(request.config)),
-                )
-        except openai.APIStatusError as error:
-            for what, (words, note) in _NOT_GIVEN.items():
-                if wanted[what] and words.search(str(error)):
-                    # Remembered: each call of the session would be refused once.
-                    self._not_given.add((request.model, what))
-                    return await self._call(request, [*notes, note], on_delta)
-            raise
+        with signing_in():
+            stream = await self._client.post(
+                "/responses",
+                cast_to=Response,
+                stream=True,
+                stream_cls=openai.AsyncStream[ResponseStreamEvent],
+                **sent(payload, "input", timeout_of(request.config)),
+            )
         host, thinks = self._client.base_url.host, is_reasoning_model(request.model)
         await read_all(stream, reply, silence_of(request.config, host, thinks_unseen=thinks))
         return reply.finish(request)

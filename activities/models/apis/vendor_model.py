@@ -221,9 +221,12 @@ def _wishes(name: str, request: ModelRequest, notes: list[str]) -> dict[str, Any
             "extra_headers": dict(profile.headers) or None,
             "extra_body": scrub_json(profile.extra_body) or None,
         }
-    return {name: value for name, value in wished.items() if value is not None}
+    refused = {_OF_LIBRARY.get(each, each) for each in request.refused}
+    return {name: value for name, value in wished.items() if value is not None and name not in refused}
 
 
+_OF_LIBRARY: Mapping[str, str] = {"effort": "thinking", "stop": "stop_sequences"}
+"""Of what a provider has refused, by its name in the library."""
 _STOPS: Mapping[str, str] = {
     "stop": "stop",
     "length": "length",

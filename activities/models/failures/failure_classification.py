@@ -10,7 +10,13 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
-from longhaul.activities.models.failures.error_bodies import for_a_person, read_retry_after, said_in, within_limits
+from longhaul.activities.models.failures.error_bodies import (
+    ServerWords,
+    for_a_person,
+    read_retry_after,
+    said_in,
+    within_limits,
+)
 from longhaul.activities.models.failures.error_meanings import (
     OF_CONTENT,
     RefusedContent,
@@ -28,6 +34,8 @@ from longhaul.activities.models.failures.status_table import (
     BY_STATUS,
     FILTERED,
     LOCKED_OUT,
+    NO_ACCOUNT,
+    NO_MODEL,
     OUT_OF_CREDIT,
     REFUSED,
     REPAIRABLE,
@@ -141,6 +149,11 @@ _TOO_MANY_TOOLS = re.compile(
     r"|(?:maximum of|at most|more than|up to) \d+ (?:tools|functions|function declarations)\b",
     re.IGNORECASE,
 )
+_OF_ACCOUNTS = frozenset({400, 403, 404})
+_NOT_VERIFIED = re.compile(r"organi[sz]ation must be verified to (?:stream|use)", re.IGNORECASE)
+_NO_SUCH_MODEL = re.compile(
+    r"invalid model name passed in model=|no such model|model .{1,100} does not exist", re.IGNORECASE
+)
 _OUT_OF_TIME = frozenset({408, 499, 504, 522, 524})
 _NEVER_REACHED = {"httpx.ConnectError", "httpx.ConnectTimeout", "httpx.PoolTimeout", "socket.gaierror"}
 _NEVER_REACHED |= {"botocore.EndpointConnectionError", "botocore.ConnectTimeoutError"}
@@ -179,6 +192,15 @@ def refusal_in(error: Exception) -> tuple[RefusedContent | None, str]:
     return refusal, _sentence(REPAIRABLE, answer)
 
 
+def said_of_request(error: Exception) -> ServerWords | None:
+    """What a provider says of a request that it refuses for its form; None where it refuses the conversation, the
+    account or the model, or has failed itself."""
+    answer = _read_answer(error)
+    if answer is None or _row_of(answer) is not REFUSED:
+        return None
+    return ServerWords(answer.codes, answer.message, answer.param, status=answer.status)
+
+
 def _judge_answer(answer: _Answer, refusal: RefusedContent | None) -> FailureVerdict:
     row = _row_of(answer) if refusal is None else REPAIRABLE
     in_headers = read_retry_after(answer.headers, datetime.now(UTC), limited=row.error_type == "rate_limit")
@@ -190,18 +212,26 @@ def _judge_answer(answer: _Answer, refusal: RefusedContent | None) -> FailureVer
     return FailureVerdict(row.kind, None, row.error_type, sentence)
 
 
+def _row_of_words(answer: _Answer) -> VerdictRow | None:
+    """By what the provider says, where that says more than the status."""
+    words = (answer.status, answer.codes, answer.message)
+    by_code = [BY_CODE[code] for code in answer.codes if code in BY_CODE]
+    of_account = answer.status in _OF_ACCOUNTS
+    rows = (
+        (TOO_LONG, says_too_long(*words)),
+        (TOO_MANY_TOOLS, _TOO_MANY_TOOLS.search(answer.message)),
+        *((row, True) for row in by_code[:1]),
+        (OUT_OF_CREDIT, is_spent(*words)),
+        (FILTERED, is_filtered(*words)),
+        (NO_ACCOUNT, of_account and _NOT_VERIFIED.search(answer.message)),
+        (NO_MODEL, of_account and _NO_SUCH_MODEL.search(answer.message)),
+    )
+    return next((row for row, fits in rows if fits), None)
+
+
 def _row_of(answer: _Answer) -> VerdictRow:
-    if says_too_long(answer.status, answer.codes, answer.message):
-        return TOO_LONG
-    if _TOO_MANY_TOOLS.search(answer.message):
-        return TOO_MANY_TOOLS
-    for code in answer.codes:
-        if code in BY_CODE:
-            return BY_CODE[code]
-    if is_spent(answer.status, answer.codes, answer.message):
-        return OUT_OF_CREDIT
-    if is_filtered(answer.status, answer.codes, answer.message):
-        return FILTERED
+    if (said := _row_of_words(answer)) is not None:
+        return said
     row = BY_STATUS.get(answer.status) or (RETRY_UPSTREAM if answer.status >= SERVER_ERRORS else REFUSED)
     # The header is the provider's own word on its answer, where the status alone is ambiguous (both SDKs obey it).
     match answer.headers.get("x-should-retry"):

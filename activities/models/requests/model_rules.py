@@ -9,10 +9,12 @@ is sent nothing that nobody asked for.
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Literal, get_args
+
+from pydantic import TypeAdapter
 
 from longhaul.agent.values.spec.known_names import CLOUDS, PROVIDERS, split_model
 
@@ -149,9 +151,10 @@ def listed() -> Mapping[str, ModelRules]:
 
 def rules_in(row: Mapping[str, Any]) -> ModelRules:
     """A row without what says where it comes from."""
-    known = {field.name for field in fields(ModelRules)}
-    told: dict[str, Any] = {name: value for name, value in row.items() if name in known}
-    return ModelRules(**{name: tuple(value) if isinstance(value, list) else value for name, value in told.items()})
+    return _ROW.validate_python(row)
+
+
+_ROW = TypeAdapter(ModelRules)
 
 
 @lru_cache(maxsize=1)
