@@ -485,6 +485,9 @@ def _reply(request: ModelRequest, response: ModelResponse, notes: list[str]) -> 
         output_tokens=response.usage.output_tokens,
         cache_input_tokens=min(response.usage.cache_read_tokens, read),
         cache_creation_input_tokens=min(response.usage.cache_write_tokens, read),
+        cache_creation_1h_input_tokens=min(
+            response.usage.cache_write_1h_tokens, response.usage.cache_write_tokens, read
+        ),
         reasoning_tokens=min(reasoning, response.usage.output_tokens),
     )
     return finish(
