@@ -4,7 +4,9 @@ Rows are looked up along the class's ancestors: a subclass that an SDK adds late
 """
 
 import re
-from collections.abc import Mapping
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -110,11 +112,53 @@ def _judge_foreign(error: Exception) -> FailureVerdict:
             return replace(verdict, kind="few_tries")
         return verdict
     row = _find_row(error)
+    if row is UNREACHABLE:
+        return _judge_connection(error)
     if row is None:
         return FailureVerdict(
             "never", None, "internal", f"The model call failed unexpectedly ({type(error).__name__})."
         )
     return FailureVerdict(row.kind, None, row.error_type, row.sentence)
+
+
+def _judge_connection(error: Exception) -> FailureVerdict:
+    """Why a provider could not be reached: a wrong name, port or certificate is no outage, and nobody waits for it."""
+    causes = list(_causes_of(error))
+    url = next((url for cause in causes if (url := getattr(getattr(cause, "request", None), "url", None))), None)
+    port = getattr(url, "port", None)
+    where = f"{url.host}{f':{port}' if port else ''}" if url is not None else "the model's provider"
+    for cause in causes:
+        match cause:
+            case socket.gaierror(errno=socket.EAI_NONAME | socket.EAI_NODATA):
+                return FailureVerdict("few_tries", None, "connection", f"No server is named {where}; check base_url.")
+            case ssl.SSLCertVerificationError(verify_message=why):
+                sentence = f"The certificate of {where} is not accepted: {for_a_person(str(why))}."
+                return FailureVerdict("fall_back", None, "setup", sentence)
+            case ssl.SSLError(reason="WRONG_VERSION_NUMBER"):
+                sentence = f"{where} does not speak TLS; write http:// into base_url, or another port."
+                return FailureVerdict("fall_back", None, "setup", sentence)
+            case ConnectionRefusedError():
+                return FailureVerdict("retry", None, "connection", f"No server accepts connections at {where}.")
+            case _ if "httpx.ProxyError" in class_names(type(cause)):
+                return _judge_proxy(for_a_person(str(cause)))
+    return FailureVerdict("retry", None, "connection", f"The connection to {where} failed.")
+
+
+def _judge_proxy(words: str) -> FailureVerdict:
+    told = f"The proxy of the worker did not connect it to the model's provider: {words or 'it gave no reason'}."
+    if words.startswith("407"):
+        return FailureVerdict("fall_back", None, "setup", f"{told} Write user and password into the proxy's address.")
+    return FailureVerdict("retry", None, "connection", told)
+
+
+def _causes_of(error: BaseException) -> Iterator[BaseException]:
+    """The error, and those behind it."""
+    seen = list[BaseException]()
+    cause: BaseException | None = error
+    while cause is not None and cause not in seen:
+        seen.append(cause)
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
 def _is_of_no_kind(answer: _Answer, verdict: FailureVerdict) -> bool:
@@ -127,14 +171,10 @@ def _is_of_no_kind(answer: _Answer, verdict: FailureVerdict) -> bool:
 def is_turned_away(error: BaseException) -> bool:
     """Whether the provider has certainly not begun to answer: it was never reached, or has refused with a status of its
     own. Such a call is not billed. Of one that ran out of time on the way, or failed in the midst, nobody knows."""
-    seen = list[BaseException]()
-    cause: BaseException | None = error
-    while cause is not None and cause not in seen:
-        seen.append(cause)
+    for cause in _causes_of(error):
         names = class_names(type(cause))
         if isinstance(cause, SetupError | ScriptError | HeldBack) or not _NEVER_REACHED.isdisjoint(names):
             return True
-        cause = cause.__cause__
     if isinstance(error, ProviderError):
         status: object = error.status
     else:

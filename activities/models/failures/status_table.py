@@ -166,6 +166,7 @@ BY_STATUS: Mapping[int, VerdictRow] = {
     402: OUT_OF_CREDIT,
     403: NO_ACCOUNT,
     404: NO_MODEL,
+    407: VerdictRow("fall_back", "setup", "A proxy before the model's provider wants user and password"),
     408: VerdictRow("retry", "connection", "The model's provider gave up waiting for the request"),
     409: RETRY_UPSTREAM,
     413: TOO_LONG,
@@ -174,6 +175,7 @@ BY_STATUS: Mapping[int, VerdictRow] = {
     429: VerdictRow("retry", "rate_limit", "The model's provider limits how often it may be called"),
     499: RETRY_UPSTREAM,
     501: VerdictRow("fall_back", "upstream", "The model's provider does not offer what was asked for"),
+    511: VerdictRow("fall_back", "setup", "The network of the worker wants somebody to sign in"),
     529: VerdictRow("retry", "upstream", "The model's provider is overloaded"),
 }
 """Other 4xx are refusals, other 5xx failures of the provider."""
