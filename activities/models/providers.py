@@ -76,15 +76,25 @@ def make_model(provider_name: str, api: Api, api_key: str, base_url: str, *, own
 def _anthropic(api_key: str, base_url: str, *, own: bool) -> "anthropic.AsyncAnthropic":
     import anthropic  # noqa: PLC0415
 
+    from longhaul.activities.models.apis.answer_bytes import bound  # noqa: PLC0415  it imports an HTTP client
+
     headers = None if own else left_out(anthropic.Omit(), api_key, *ANTHROPIC)
-    return anthropic.AsyncAnthropic(api_key=api_key, base_url=base_url, max_retries=0, default_headers=headers)
+    http = anthropic.DefaultAsyncHttpxClient(event_hooks={"response": [bound]})
+    return anthropic.AsyncAnthropic(
+        api_key=api_key, base_url=base_url, max_retries=0, default_headers=headers, http_client=http
+    )
 
 
 def _openai(api_key: str, base_url: str, *, own: bool) -> "openai.AsyncOpenAI":
     import openai  # noqa: PLC0415
 
+    from longhaul.activities.models.apis.answer_bytes import bound  # noqa: PLC0415
+
     headers = None if own else left_out(openai.Omit(), api_key, *OPENAI)
-    return openai.AsyncOpenAI(api_key=api_key, base_url=base_url, max_retries=0, default_headers=headers)
+    http = openai.DefaultAsyncHttpxClient(event_hooks={"response": [bound]})
+    return openai.AsyncOpenAI(
+        api_key=api_key, base_url=base_url, max_retries=0, default_headers=headers, http_client=http
+    )
 
 
 log = logging.getLogger(__name__)

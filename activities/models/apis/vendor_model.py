@@ -35,6 +35,7 @@ from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
+from longhaul.activities.models.apis.answer_bytes import bound
 from longhaul.activities.models.apis.chat_thoughts import DETAILS, FIELDS
 from longhaul.activities.models.apis.openai_chat import ChatReply, said_in_content
 from longhaul.activities.models.apis.sdk_calls import (
@@ -250,7 +251,7 @@ class VendorModel:
         """`api_key`: None where the worker signs in to a cloud as what it runs as."""
         self._name = vendor_of(provider_name)
         self._vendor = VENDORS[self._name]
-        self._http: Any = http_client(self._vendor, {"response": [_on_answer]})
+        self._http: Any = http_client(self._vendor, {"response": [bound, _on_answer]})
         self._provider = provider_of(self._name, self._vendor, api_key, at, self._http)
 
     async def call(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
