@@ -49,18 +49,18 @@ def _fits(clause: Mapping[str, Any], name: str) -> bool:
     if isinstance(wanted, list):
         fits = [_fits(each, name) for each in wanted]
         return any(fits) if form == "or" else all(fits)
-    if form == "regex":
-        return re.search(wanted, name) is not None
-    name, wanted = name.lower(), wanted.lower()
+    text, lower = str(wanted), name.lower()
     match form:
+        case "regex":
+            return re.search(text, name) is not None
         case "equals":
-            return name == wanted
+            return lower == text.lower()
         case "starts_with":
-            return name.startswith(wanted)
+            return lower.startswith(text.lower())
         case "ends_with":
-            return name.endswith(wanted)
+            return lower.endswith(text.lower())
         case _:
-            return wanted in name
+            return text.lower() in lower
 
 
 class BadPrices(HookSetupError):

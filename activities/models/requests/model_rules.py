@@ -131,6 +131,18 @@ def made_on() -> str:
     return str(_file()["made"])
 
 
+def sources_of(name: str) -> Sequence[str | int]:
+    """Of a listed model: packages, and numbers of our own rows."""
+    sources: Sequence[str | int] = _file()["models"][name]["from"]
+    return sources
+
+
+def sources_of_ours() -> Sequence[str]:
+    """Of our own rows, each with the day on which it was read."""
+    sources: Sequence[str] = _file()["ours"]
+    return sources
+
+
 def price_rows() -> Sequence[Mapping[str, Any]]:
     """As `activities.telemetry.prices` reads them."""
     rows: Sequence[Mapping[str, Any]] = _file()["prices"]

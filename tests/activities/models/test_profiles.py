@@ -243,8 +243,10 @@ def test_profiles_are_read_from_tables_and_from_json() -> None:
     assert read_profiles("") == read_profiles(" ") == read_profiles({}) == {}
 
 
-PAGE = (Path(__file__).parents[3] / "docs/agents/models.md").read_text(encoding="utf-8")
-OF_PAGE = [tomllib.loads(block).get("models", {}) for block in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)]
+AGENTS = Path(__file__).parents[3] / "docs" / "agents"
+PAGE = (AGENTS / "providers.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```toml\n(.*?)```", PAGE + (AGENTS / "models.md").read_text(encoding="utf-8"), re.DOTALL)
+OF_PAGE = [tomllib.loads(block).get("models", {}) for block in BLOCKS]
 TO_COPY = next(tables for tables in OF_PAGE if "deepseek" in tables)
 
 
@@ -281,3 +283,17 @@ async def test_a_name_that_stands_for_nothing_is_answered_with_the_nearest() -> 
             SetupError, match=r"no model is named 'tied'.*did you mean 'tide'\?; without a profile write"
         ):
             await providers.call("tied", asking(), ignore)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("claude-opus-5-5", "anthropic:claude-opus-5-5"),
+        ("gpt-6.1-sol", "openai:gpt-6.1-sol"),
+        ("kimi-k3", "ai:moonshotai:kimi-k3"),
+    ],
+)
+async def test_a_makers_name_alone_is_answered_with_its_provider(name: str, meant: str) -> None:
+    async with calling({}) as providers:
+        with pytest.raises(SetupError, match=f"without its provider: did you mean '{meant}'"):
+            await providers.call(name, asking(), ignore)
