@@ -37,7 +37,7 @@ class HeardReasoning:
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
         self._details: list[dict[str, Any]] = []
-        self._tagged = _Tagged()
+        self._tagged = TaggedThought()
 
     def say(self, text: str) -> None:
         """Words, with or without a thought in front of them."""
@@ -90,7 +90,7 @@ class HeardReasoning:
                 self._assembly.keep(draft, **{SIGNATURE: signature})
 
 
-class _Tagged:
+class TaggedThought:
     """A thought in tags at the beginning of the text, as it comes from servers that do not read their model's output.
     Whoever thinks in a field of its own means by such tags what they say."""
 

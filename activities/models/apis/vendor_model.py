@@ -36,7 +36,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from longhaul.activities.models.apis.answer_bytes import bound
-from longhaul.activities.models.apis.chat_thoughts import DETAILS, FIELDS
+from longhaul.activities.models.apis.chat_thoughts import DETAILS, FIELDS, TaggedThought
 from longhaul.activities.models.apis.openai_chat import ChatReply, said_in_content
 from longhaul.activities.models.apis.sdk_calls import (
     ANSWER_SECONDS,
@@ -270,7 +270,7 @@ class VendorModel:
 
             make_room()
         silence = silence_of(request.config, "", thinks_unseen=True)
-        call = _Call(silence)
+        call = _Call(silence, thought_field=_thought_field(model, self._vendor))
         pieces = _Pieces(on_delta, request, call)
         if self._vendor.sdk in _CHAT:
             call.chat = ChatReply(pieces.hear_call, request, notes)
@@ -329,6 +329,13 @@ class VendorModel:
             self._provider.client.close()
 
 
+def _thought_field(model: VendorsModel, vendor: Vendor) -> str:
+    if vendor.sdk == "mistral":
+        return ""
+    named = model.profile.get("openai_chat_thinking_field")
+    return named if isinstance(named, str) else FIELDS[vendor.sdk == "groq"]
+
+
 @dataclass(slots=True)
 class _Call:
     """What is known of one call beside the library."""
@@ -337,6 +344,8 @@ class _Call:
     opened: list[httpx2.Response | httpx.Response] = field(default_factory=list)
     chat: ChatReply | None = None
     failure: Exception | None = None
+    thought_field: str = FIELDS[0]
+    """Of a delta, where the library looks for a thought; empty: in parts of the content alone."""
 
 
 async def _on_answer(response: httpx2.Response | httpx.Response) -> None:
@@ -369,17 +378,20 @@ class RewrittenChat(httpx.AsyncByteStream, httpx2.AsyncByteStream):
             response.status_code, headers=response.headers, stream=response.stream, request=response.request
         )
         self._call, self._chat = call, chat
+        self._tagged = TaggedThought()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
             async for event in heard(self._sent, self._chat, self._call.silence):
-                yield _chunk(event, plain_delta(event))
+                yield _chunk(event, self._without_tags(plain_delta(event)))
         except Exception as error:
             self._call.failure = error
             raise
         if not self._chat.is_whole:
             self._call.failure = IncompleteStreamError(CUT)
             raise self._call.failure
+        if any(rest := self._tagged.rest()):
+            yield _chunk({}, {self._call.thought_field: rest[0], "content": rest[1]})
         calls = [
             {
                 **draft.beside,
@@ -393,6 +405,15 @@ class RewrittenChat(httpx.AsyncByteStream, httpx2.AsyncByteStream):
         if calls:
             yield _chunk({}, {"tool_calls": calls})
         yield _chunk({}, {}, "tool_calls" if calls else "stop") + b"data: [DONE]\n\n"
+
+    def _without_tags(self, delta: dict[str, Any]) -> dict[str, Any]:
+        """With a thought in tags as a thought: the library would take it for words."""
+        if not self._call.thought_field:
+            return delta
+        if any(name in delta for name in (*FIELDS, DETAILS)):
+            self._tagged.is_over = self._tagged.is_over or not self._tagged.tag
+        thought, words = self._tagged.split(delta["content"])
+        return {**delta, "content": words, **({self._call.thought_field: thought} if thought else {})}
 
     async def aclose(self) -> None:
         await self._sent.aclose()
