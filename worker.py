@@ -289,6 +289,7 @@ def _activities(resources: _Resources) -> _Activities:
         hooks=load_hooks(settings.hooks),
         kinds=turns,
         along=ReadingAlong(acting.read),
+        keeping=resources.of_session,
     )
     compressing = Compressing(
         parts, providers, offload_to(offloaders), condensers=condensers, count=parts.counter.count_text
