@@ -314,6 +314,7 @@ def _activities(resources: _Resources) -> _Activities:
         hooks=hooks,
         kinds=turns,
         along=ReadingAlong(acting.read),
+        keeping=resources.of_session,
     )
     compressing = Compressing(
         parts,

@@ -43,10 +43,14 @@ from longhaul.agent.values.conversation.messages import (
     StopReason,
     TextBlock,
     ToolCallBlock,
+    ToolResultBlock,
     message_digest,
 )
 from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE
 from longhaul.agent.values.prompt_cache import MissReason, missed_tokens
+from longhaul.stores.blobs.blobs import BlobsUnavailable
+from longhaul.stores.keys.keyring import NoKey
+from longhaul.stores.offload.session_blobs import SessionBlobs
 from longhaul.stores.streams.publisher import Outlet
 
 log = logging.getLogger(__name__)
@@ -56,6 +60,8 @@ REPLY_LIMIT_BYTES = 1_500_000
 REPLY_LIMIT_BY_REFERENCE_BYTES = 4_500_000
 """Where large values go to a blob store."""
 
+SHOWN_OF_LONG_CHARS = 100_000
+"""Of a text that is too long to record: a longer beginning would fill the context of the next call."""
 SHOWN_CALLS = 20
 """Of a reply that was interrupted: calls that it was writing."""
 
@@ -74,11 +80,14 @@ class Thinking:
         hooks: PromptHooks | None = None,
         kinds: KindTurns | None = None,
         along: ReadingAlong | None = None,
+        keeping: Callable[[], SessionBlobs] | None = None,
     ) -> None:
+        """`keeping`: where the running activity's session keeps what is too long to record."""
         self._contexts, self._specs, self._counter = parts.contexts, parts.specs, parts.counter
         self._workspaces, self._secrets, self._wrapping = parts.workspaces, parts.secrets, parts.wrapping
         self._providers, self._examination, self._streaming = providers, examination, streaming
         self._hooks, self._kinds, self._along = hooks or PromptHooks(), kinds or KindTurns(), along
+        self._keeping = keeping
         self._notes = SaidOnce()
 
     @activity.defn(name=CALL_MODEL)
@@ -219,8 +228,10 @@ class Thinking:
         )
         content, runs = self._examination.marked(self._secrets.out_of_content(as_wanted), ask.secrets)
         message = Msg(name=ask.agent, role="assistant", content=content, usage=reply.usage)
-        size = sum(len(text.encode("utf-8", "replace")) for text in (message.model_dump_json(), *runs.values()))
-        if size > REPLY_LIMIT_BYTES and size > _reply_limit():
+        if _size(message, runs) > REPLY_LIMIT_BYTES and _size(message, runs) > _reply_limit():
+            message = await self._shortened(message)
+            content = message.content
+        if (size := _size(message, runs)) > REPLY_LIMIT_BYTES and size > _reply_limit():
             raise failed_for_good("invalid_request", f"The model's reply of {size // 1000} kB is too large to record.")
         facts = await self._looked_at(content, runs, place, self._examination.known(ask.mcps, content, spec))
         return ModelSaid(
@@ -237,6 +248,23 @@ class Thinking:
             dropped_calls=dropped,
             adjusted=tuple(for_a_person(self._secrets.masker.masked(note)) for note in reply.notes[:MOST_NOTES]),
         )
+
+    async def _shortened(self, message: Msg) -> Msg:
+        """With the beginning of each long text: the whole of it stays among the session's blobs, and `recall` reads it
+        in pages. The same where nothing can be kept."""
+        content = list(message.content)
+        for place, block in enumerate(content):
+            if self._keeping is None or not isinstance(block, TextBlock) or len(block.text) <= SHOWN_OF_LONG_CHARS:
+                continue
+            whole = ToolResultBlock(id=f"text-{place}", name="reply", output=block.text)
+            try:
+                reference = await self._keeping().offload_tool_result(own_session.key(), whole)
+            except (BlobsUnavailable, NoKey, ValueError) as error:
+                log.warning("the whole text of a long reply was not kept (%s)", error)
+                continue
+            line = f"[The reply goes on: it has {len(block.text):,} characters. All of it: '{reference}']"
+            content[place] = TextBlock(text=f"{block.text[:SHOWN_OF_LONG_CHARS]}\n\n{line}")
+        return message.model_copy(update={"content": tuple(content)})
 
     def _half_said(self, ask: CallModel, heard: HalfSaid, session: SessionContext) -> ModelSaid | None:
         """Of a reply that was interrupted: what clients have read of it, or None. A worker that shuts down leaves
@@ -348,6 +376,11 @@ def _request(ask: CallModel, spec: SpecTexts, system: str, told: list[Msg]) -> M
         shortened=ask.shortened,
         cache_key=own_session.cache_key(),
     )
+
+
+def _size(message: Msg, runs: Mapping[str, str]) -> int:
+    """Bytes of what the activity answers, about."""
+    return sum(len(text.encode("utf-8", "replace")) for text in (message.model_dump_json(), *runs.values()))
 
 
 def _reply_limit() -> int:

@@ -182,7 +182,11 @@ class Preparation:
         config = spec.call_config.for_model(model, spec.model)
         called = None if self._providers is None else self._providers.look_up(model, config)
         name = model.partition(":")[2] if called is None else called.name.name
-        return Tariff(output_tokens=most_written(called, config), price=self._prices.of(name))
+        price = self._prices.of(name)
+        if price is not None and not (called is not None and called.profile and called.profile.cache_ttl == "1h"):
+            # Else room would be kept for what is written for an hour, which nobody asks for.
+            price = price.model_copy(update={"cache_write_1h": None})
+        return Tariff(output_tokens=most_written(called, config), price=price)
 
     def _window(self, spec: AgentSpec) -> int:
         config = spec.call_config.for_model(spec.model, spec.model)

@@ -153,6 +153,8 @@ class ModelRequest:
     """The same for all calls of one session, and no other's: so that they reach the machine that has its cache."""
     kept: KeptAnswer | None = None
     """Of a call whose answer a later attempt may pick up."""
+    refused: frozenset[str] = frozenset()
+    """What the provider has refused for this model, by the names of `requests.refused_parameters`."""
     profile: ModelProfile | None = None
     """Set by `activities.models.providers`, where the model was called by a name of one."""
 

@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 
 from longhaul.activities.models.failures.status_table import SetupError
 from longhaul.activities.models.model import ModelReply, ModelRequest
-from longhaul.activities.models.requests.model_parameters import is_grok, is_reasoning_model
+from longhaul.activities.models.requests.model_parameters import is_grok, is_reasoning_model, output_limit
+from longhaul.activities.models.requests.model_rules import rules_of
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.known_names import split_model, unknown_model
@@ -197,92 +198,25 @@ def _named(names: Sequence[str]) -> str:
     return ", ".join([*names[:_MOST_NAMED], *([f"{rest} more"] if rest > 0 else [])])
 
 
-THINKING_TOKENS = 25_000
-"""What OpenAI advises to keep free for reasoning. It is a limit: what is not used costs nothing."""
-MOST_TOKENS = 40_000
-"""A limit is not raised beyond this: models refuse one that is above what they can say, 64,000 for the smallest that
-think."""
-
-
-def output_limit(config: ModelConfig, *, thinks: bool) -> int:
-    """`thinks`: the provider counts thoughts against the limit. Of a small window never more than a quarter is kept
-    for them."""
-    limit = config.max_output_tokens
-    if not thinks:
-        return limit
-    room = max(config.thinking_budget_tokens or 0, THINKING_TOKENS)
-    return max(limit, min(limit + min(room, (config.context_length or 4 * room) // 4), MOST_TOKENS))
-
-
 def most_written(called: Called | None, config: ModelConfig) -> int:
     """What a call may write at the most, whatever it is about: where nobody knows whether a model thinks, it does."""
     if called is None:
         return output_limit(config, thinks=True)
-    config, name = called.config, called.told_by.rpartition(":")[2]
+    config, name = called.config, called.told_by
     asked = config.thinking_budget_tokens is not None or config.reasoning_effort is not None
-    api = APIS[called.name.provider]
+    api, rules = APIS[called.name.provider], rules_of(name)
     if api == "script":
         return config.max_output_tokens
-    if api == "messages":
-        thinks = asked or not _OLDER_CLAUDE.match(name)
-    else:
-        thinks = asked or api == "ai" or is_reasoning_model(name) or is_grok(name)
-    return max(output_limit(config, thinks=thinks), config.max_output_tokens + (config.thinking_budget_tokens or 0))
-
-
-_OLDER_CLAUDE = re.compile(r"claude-([a-z]+-)?[1-4](\D|$)")
-"""Those that do not think unless they are asked to."""
+    unknown = not rules.thinks and api in ("messages", "ai")
+    thinks = asked or rules.thinks_unasked or is_reasoning_model(name) or is_grok(name) or unknown
+    thinks = thinks or (api == "ai" and rules.may_think)
+    most = max(output_limit(config, thinks=thinks), config.max_output_tokens + (config.thinking_budget_tokens or 0))
+    return most if rules.output is None else min(most, rules.output)
 
 
 DEFAULT_TOKENS = 128_000
-
-_WINDOWS: tuple[tuple[str, int], ...] = (
-    (r"claude-(fable|mythos)-\d|claude-([a-z]+-)?([5-9]|\d\d)\b|claude-([a-z]+-)?4[-.]([6-9]|\d\d)\b", 1_000_000),
-    (r"claude-", 200_000),
-    (r"gpt-[5-9][\d.]*-chat|gpt-5\.3(?!-codex)|gpt-oss", 128_000),
-    (r"gpt-[5-9]", 272_000),
-    (r"gpt-4\.1", 1_047_576),
-    (r"gpt-4o|gpt-4-turbo|chatgpt-4o", 128_000),
-    (r"gpt-4", 8_192),
-    (r"gpt-3\.5", 16_385),
-    (r"o1-mini|o1-preview", 128_000),
-    (r"o\d", 200_000),
-    (r"qwen3-(max|coder|vl)", 262_144),
-    (r"qwen-(max|vl)", 32_768),
-    (r"qwen|qwq", 131_072),
-    (r"deepseek-(v4|flash|pro)", 1_000_000),
-    (r"deepseek-(v3\.|r1-distill)", 128_000),
-    (r"deepseek", 65_536),
-    (r"gemini-", 1_048_576),
-    (r"grok-4([-.]1)?-fast", 2_000_000),
-    (r"grok-4\.(20|3)", 1_000_000),
-    (r"grok-4\.[4-9]", 500_000),
-    (r"grok-(4|build|code)", 256_000),
-    (r"grok-2", 32_768),
-    (r"kimi-k[3-9]", 1_048_576),
-    (r"kimi-k2-0711", 131_072),
-    (r"kimi-k2", 262_144),
-    (r"glm-5\.[2-9]", 1_000_000),
-    (r"glm-(5|4\.[67])", 200_000),
-    (r"minimax-(m[3-9]|01)", 1_000_000),
-    (r"minimax-m2", 204_800),
-    (r"mistral-large-4", 1_048_576),
-    (r"mistral-(large-2512|medium-3-5|small-2603)|devstral-2512", 262_144),
-    (r"codestral", 256_000),
-    (r"nova-micro", 128_000),
-    (r"nova-(lite|pro)", 300_000),
-    (r"nova-(premier|2-lite)", 1_000_000),
-    (r"llama-?4-", 1_000_000),
-    (r"llama3-(8|70)b", 8_192),
-)
-"""First match counts. `tests/activities/context/test_context_windows.py` holds it to genai-prices, which takes a second
-and 100 MB to load. Where sizes differ by plan or release the smaller one stands here: too early a compaction costs
-little, too late a one costs a refused call. OpenAI's newest take a million tokens, and more than 272,000 of input at
-twice the price."""
-AT_BEDROCK = re.compile(
-    r"^(?:[a-z-]+\.)?(?:amazon|anthropic|google|meta|minimax|mistral|moonshot(?:ai)?|nvidia|openai|qwen|writer|xai|zai)\."
-)
-"""What stands before a model's name at Bedrock: `us.amazon.`."""
+"""Of a model whose window nobody knows. Where sizes differ by plan or release the smaller one counts: too early a
+compression costs little, too late a one costs a refused call."""
 
 
 def window_of(model: str, config: ModelConfig, called: Called | None) -> int:
@@ -294,6 +228,4 @@ def window_of(model: str, config: ModelConfig, called: Called | None) -> int:
 
 def context_length(full_model_name: str) -> int:
     """Tokens of input and output together, for a name with or without its provider prefix and organisation."""
-    name = split_model(full_model_name)[1] or full_model_name
-    name = AT_BEDROCK.sub("", name.rpartition("/")[2].lower(), count=1)
-    return next((tokens for pattern, tokens in _WINDOWS if re.match(pattern, name)), DEFAULT_TOKENS)
+    return rules_of(full_model_name).window or DEFAULT_TOKENS

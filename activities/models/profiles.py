@@ -15,8 +15,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from longhaul.activities.models.model import ModelRequest, scrub_json
 from longhaul.activities.models.requests.model_parameters import is_reasoning_model
+from longhaul.activities.models.requests.model_rules import rules_of
 from longhaul.agent.plain.errors import BadSetup, what_is_wrong
-from longhaul.agent.plain.text import LONGEST_NAME, did_you_mean
+from longhaul.agent.plain.text import LONGEST_NAME, did_you_mean, nearest
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.known_names import EXAMPLES
 from longhaul.agent.values.spec.profiles import IDENTITY, Api, ModelProfile, check_names
@@ -131,8 +132,28 @@ def keys_of(profiles: Mapping[str, ModelProfile]) -> list[KeyPlace]:
     ]
 
 
+_PREFIXES = {
+    "anthropic": "anthropic",
+    "openai": "openai",
+    "google": "ai:google",
+    "x-ai": "xai",
+    "qwen": "qwen",
+    "deepseek": "ai:deepseek",
+    "moonshotai": "ai:moonshotai",
+    "zai": "ai:zai",
+    "mistral": "ai:mistral",
+}
+"""By the makers of models that are known."""
+
+
 def no_profile(name: str, known: Iterable[str]) -> str:
     """The sentence about a name that stands for nothing here, without its full stop."""
+    prefix = _PREFIXES.get(rules_of(name).maker)
+    if prefix is not None and not nearest(name, known):
+        return (
+            f"no model is named {name[:LONGEST_NAME]!r} here without its provider: "
+            f"did you mean {f'{prefix}:{name}'[:LONGEST_NAME]!r}?"
+        )
     return (
         f"no model is named {name[:LONGEST_NAME]!r} in the agent's [models] nor in those of the workers that were "
         f"asked ({PROFILES_SETTING}); {did_you_mean(name, known)}; without a profile write {EXAMPLES}"
@@ -152,6 +173,12 @@ def config_with(profile: ModelProfile, config: ModelConfig) -> ModelConfig:
             "profiles": {},
         }
     )
+
+
+def tells_family(profile: ModelProfile) -> bool:
+    """Whether it is known by which rules the model is asked, or the profile says that there are none. What is called
+    through pydantic-ai, the library knows."""
+    return profile.api in ("ai", "script") or profile.family == "other" or rules_of(profile.told_by).is_known
 
 
 def is_told_to_reason(request: ModelRequest) -> bool:

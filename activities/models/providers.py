@@ -33,6 +33,7 @@ from longhaul.activities.models.profiles import (
     is_within,
     no_profile,
 )
+from longhaul.activities.models.requests.refused_parameters import RefusedParameters
 from longhaul.activities.models.requests.thinking_origin import OF_MANY_VENDORS, origin_of
 from longhaul.activities.models.requests.tool_definitions import ToolNames
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig
@@ -75,15 +76,25 @@ def make_model(provider_name: str, api: Api, api_key: str, base_url: str, *, own
 def _anthropic(api_key: str, base_url: str, *, own: bool) -> "anthropic.AsyncAnthropic":
     import anthropic  # noqa: PLC0415
 
+    from longhaul.activities.models.apis.answer_bytes import bound  # noqa: PLC0415  it imports an HTTP client
+
     headers = None if own else left_out(anthropic.Omit(), api_key, *ANTHROPIC)
-    return anthropic.AsyncAnthropic(api_key=api_key, base_url=base_url, max_retries=0, default_headers=headers)
+    http = anthropic.DefaultAsyncHttpxClient(event_hooks={"response": [bound]})
+    return anthropic.AsyncAnthropic(
+        api_key=api_key, base_url=base_url, max_retries=0, default_headers=headers, http_client=http
+    )
 
 
 def _openai(api_key: str, base_url: str, *, own: bool) -> "openai.AsyncOpenAI":
     import openai  # noqa: PLC0415
 
+    from longhaul.activities.models.apis.answer_bytes import bound  # noqa: PLC0415
+
     headers = None if own else left_out(openai.Omit(), api_key, *OPENAI)
-    return openai.AsyncOpenAI(api_key=api_key, base_url=base_url, max_retries=0, default_headers=headers)
+    http = openai.DefaultAsyncHttpxClient(event_hooks={"response": [bound]})
+    return openai.AsyncOpenAI(
+        api_key=api_key, base_url=base_url, max_retries=0, default_headers=headers, http_client=http
+    )
 
 
 log = logging.getLogger(__name__)
@@ -212,6 +223,7 @@ class Providers:
         self._limits = dict[str, KeyLimit]()
         """By digest of the key: the agents of one account share what it allows, whatever API and model they call."""
         self._tool_limits = KnownToolLimits()
+        self._refused = RefusedParameters()
         self._making = asyncio.Lock()
 
     async def call(self, full_model_name: str, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
@@ -234,7 +246,10 @@ class Providers:
         try:
             async with asyncio.timeout(request.config.call_timeout_seconds):
                 reply = await self._tool_limits.asked(
-                    called.name.provider, way[0], names.into(asked), lambda fit: model.call(fit, names.heard(on_delta))
+                    called.name.provider,
+                    way[0],
+                    names.into(asked),
+                    lambda fit: self._refused.asked(way[0], fit, lambda left: model.call(left, names.heard(on_delta))),
                 )
                 return names.out_of(reply)
         except Exception as error:

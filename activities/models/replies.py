@@ -499,6 +499,9 @@ def usage_of_chunk(chunk: object) -> Usage | None:
     return None
 
 
+_ONE_HOUR = "ephemeral_1h_input_tokens"
+
+
 def anthropic_usage(counts: Mapping[str, int]) -> Usage:
     """Anthropic counts cached tokens apart, we count them in. `counts`: by Anthropic's names, and `thinking_tokens`."""
     read, created = counts.get("cache_read_input_tokens", 0), counts.get("cache_creation_input_tokens", 0)
@@ -508,6 +511,7 @@ def anthropic_usage(counts: Mapping[str, int]) -> Usage:
         output_tokens=wrote,
         cache_input_tokens=read,
         cache_creation_input_tokens=created,
+        cache_creation_1h_input_tokens=min(counts.get(_ONE_HOUR, 0), created),
         reasoning_tokens=min(counts.get("thinking_tokens", 0), wrote),
     )
 
@@ -516,6 +520,8 @@ def anthropic_counts(usage: object) -> dict[str, int]:
     """Those that one event of Anthropic's names: a later event leaves out what has not changed."""
     names = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
     told = {name: _count(_field(usage, name)) for name in names if _field(usage, name) is not None}
+    if (hour := _field(_field(usage, "cache_creation"), _ONE_HOUR)) is not None:
+        told[_ONE_HOUR] = _count(hour)
     thinking = _field(_field(usage, "output_tokens_details"), "thinking_tokens")
     return told if thinking is None else {**told, "thinking_tokens": _count(thinking)}
 

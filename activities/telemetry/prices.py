@@ -1,79 +1,66 @@
-"""Computes what tokens cost, by an operator's list: prices change and differ by contract, so that those of a package
-count where the operator says so, and below the operator's own.
+"""Computes what tokens cost, by an operator's list: prices change and differ by contract, so that those that ship with
+us count where the operator says so, and below the operator's own.
 
-Prices of the package genai-prices, where an operator wants them: dollars, as its makers have looked them up.
-
-It takes some seconds and 100 MB to load, so nothing does that unasked.
+They are those of the package genai-prices: dollars, as its makers have looked them up on the day of
+`model_rules.made_on`.
 """
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib import import_module
-from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from longhaul.activities.context.prompt_hooks import HookSetupError
-from longhaul.activities.models.model_limits import AT_BEDROCK
+from longhaul.activities.models.requests.model_rules import AT_BEDROCK, made_on, plain_name, price_rows
 from longhaul.agent.values.budget import Price
 from longhaul.agent.values.conversation.messages import Usage
 from longhaul.agent.values.spec.profiles import ModelProfile
 
 PACKAGE = "genai-prices"
-_MODULE = "genai_prices"
-
-
-def is_installed() -> bool:
-    return find_spec(_MODULE) is not None
-
-
-def load() -> None:
-    """Here and now: a reply that is prepared would wait for it, and all others of its worker."""
-    packaged_price("")
 
 
 def packaged_price(model: str) -> Price | None:
-    """By the server's own name of a model; None for one that the package does not know. Of prices that rise with the
-    length of a prompt the highest, so that a budget is not passed."""
-    found = _found(model)
-    if found is None:
-        return None
-    prices = found.get_prices(datetime.now(UTC))
-    told = {name: _highest(getattr(prices, field, None)) for name, field in _FIELDS.items()}
-    if told["input"] is None or told["output"] is None:
-        return None
-    return Price.model_validate({**told, "source": f"{PACKAGE} {version(PACKAGE)}"})
-
-
-def _found(model: str) -> Any:
-    """Amazon's own models, and others at its prices, are not found by their names alone."""
-    snapshot: Any = import_module(f"{_MODULE}.data_snapshot").get_snapshot()
-    for provider in ("aws", None) if AT_BEDROCK.match(model) else (None, "aws"):
-        try:
-            return snapshot.find_provider_model(model, None, provider, None)[1]
-        except LookupError:
-            continue
+    """By a server's own name of a model, or a gateway's; None for one that the list does not know."""
+    names = dict.fromkeys((model, plain_name(model), plain_name(model).replace(".", "-")))
+    at_bedrock = AT_BEDROCK.match(model) is not None
+    for name in names:
+        fitting = [row for row in price_rows() if _fits(row["match"], name)]
+        fitting.sort(key=lambda row: (row["of"] == "aws") is not at_bedrock)
+        if fitting:
+            return _price_today(fitting[0])
     return None
 
 
-_FIELDS = {
-    "input": "input_mtok",
-    "output": "output_mtok",
-    "cached": "cache_read_mtok",
-    "cache_write": "cache_write_mtok",
-}
+def _price_today(row: Mapping[str, Any]) -> Price:
+    today = datetime.now(UTC).date().isoformat()
+    dated = [each for each in row["from"] if each.get("since", "") <= today] or row["from"][:1]
+    told = {name: value for name, value in dated[-1].items() if name != "since"}
+    return Price.model_validate({**told, "source": row.get("source") or f"{PACKAGE}, {made_on()}"})
 
 
-def _highest(price: Any) -> float | None:
-    if price is None:
-        return None
-    tiers = getattr(price, "tiers", ())
-    return max(float(each) for each in (getattr(price, "base", price), *(tier.price for tier in tiers)))
+def _fits(clause: Mapping[str, Any], name: str) -> bool:
+    """Whether a name is meant, by the package's own forms."""
+    ((form, wanted),) = clause.items()
+    if isinstance(wanted, list):
+        fits = [_fits(each, name) for each in wanted]
+        return any(fits) if form == "or" else all(fits)
+    text, lower = str(wanted), name.lower()
+    match form:
+        case "regex":
+            return re.search(text, name) is not None
+        case "equals":
+            return lower == text.lower()
+        case "starts_with":
+            return lower.startswith(text.lower())
+        case "ends_with":
+            return lower.endswith(text.lower())
+        case _:
+            return text.lower() in lower
 
 
 class BadPrices(HookSetupError):
@@ -135,12 +122,6 @@ def _checked(others: object) -> bool:
         return False
     if others != PACKAGE:
         raise BadPrices(f"LONGHAUL_PRICES: others: {others!r} is no list of prices; write {PACKAGE!r}, or leave it out")
-    if not is_installed():
-        raise BadPrices(
-            f"LONGHAUL_PRICES: {PACKAGE!r} is not installed on the worker; it comes with an extra: pip install "
-            "'longhaul-agents[ai]'"
-        )
-    load()
     return True
 
 

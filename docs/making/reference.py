@@ -13,8 +13,11 @@ from typing import get_args
 from docs.making.command_lines import commands
 from docs.making.python_names import python
 from docs.making.tables import Json, cell, docstring, meaning, referred_by, rows, schemas_of, table, words
+from longhaul.activities.models.requests.model_rules import listed, made_on, sources_of, sources_of_ours
 from longhaul.activities.models.scripted_model import ScriptLine
+from longhaul.activities.telemetry.prices import packaged_price
 from longhaul.agent.entries import AnyEntry
+from longhaul.agent.values.budget import Price
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.views.event_types import AgentEvent, EventType
 from longhaul.starter.serve.openapi import document
@@ -201,6 +204,46 @@ def _decisions_of(page: Path) -> str:
     return f"\n## {subject}\n\n{''.join(listed)}"
 
 
+def models() -> str:
+    """What ships with us of each model, and where it is from."""
+    intro = (
+        "# Models, one by one\n\n"
+        "After this page you know what each model takes and costs, and who says so. [Models](../agents/models.md) says "
+        f"how Longhaul uses it. `make rules` wrote the list on {made_on()}.\n\n"
+        "Prices are dollars for a million tokens: input, output, input read from the cache, and from how much input on "
+        "they rise.\n\n"
+        "| model | maker | window | output | efforts | thinks | temperature | forced tools | prices | from |\n"
+        "|---|---|---|---|---|---|---|---|---|---|\n"
+    )
+    lines = list[str]()
+    for name, rules in sorted(listed().items(), key=lambda item: (item[1].maker, item[0])):
+        efforts = "?" if rules.efforts is None else ", ".join(rules.efforts) or "none"
+        cells = [
+            f"`{name}`", rules.maker, _number(rules.window), _number(rules.output), efforts, rules.thinks or "?",
+            {"idle": "without thinking"}.get(rules.samples, rules.samples) or "?", "yes" if rules.forced else "no",
+            _dollars(packaged_price(name)), _from(name),
+        ]  # fmt: skip
+        lines.append(f"| {' | '.join(cells)} |\n")
+    rows = "".join(f"- {number}: {source}\n" for number, source in enumerate(sources_of_ours()))
+    return intro + "".join(lines) + f"\n## Our own rows\n\nThey count before the packages.\n\n{rows}"
+
+
+def _number(tokens: int | None) -> str:
+    return "?" if tokens is None else f"{tokens:,}"
+
+
+def _dollars(price: Price | None) -> str:
+    if price is None:
+        return "?"
+    higher = f", above {price.above[0].tokens:,}" if price.above else ""
+    cached = "" if price.cached is None else f", {price.cached:g}"
+    return f"{price.input:g}, {price.output:g}{cached}{higher}"
+
+
+def _from(name: str) -> str:
+    return ", ".join(f"row {each}" if isinstance(each, int) else str(each) for each in sources_of(name))
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "reference/commands.md": commands,
     "reference/agent-files.md": agent_files,
@@ -211,6 +254,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/openapi.json": lambda: json.dumps(document(OPERATIONS), indent=1),
     "reference/events.md": events,
     "reference/entries.md": entries,
+    "reference/models.md": models,
     "decisions/index.md": decisions,
 }
 

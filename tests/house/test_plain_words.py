@@ -15,6 +15,7 @@ REWRITTEN = (
     "docs/agents/kinds.md",
     "docs/agents/memory.md",
     "docs/agents/middlewares.md",
+    "docs/agents/models.md",
     "docs/agents/objects.md",
     "docs/agents/permission.md",
     "docs/agents/schedules.md",

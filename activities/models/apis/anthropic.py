@@ -4,13 +4,13 @@ Sources: platform.claude.com, "Messages", "Extended thinking", "Thinking in tool
 "Effort".
 """
 
-import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, assert_never
 
 import anthropic
+from anthropic._constants import ANTHROPIC_API_VERSION
 from anthropic.types import Message, RawMessageStreamEvent
 
 from longhaul.activities.models.apis.sdk_calls import (
@@ -26,7 +26,6 @@ from longhaul.activities.models.apis.sdk_calls import (
 )
 from longhaul.activities.models.failures.status_table import ProviderError
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest, scrub, scrub_json
-from longhaul.activities.models.model_limits import output_limit
 from longhaul.activities.models.profiles import BETA, profiled, with_betas
 from longhaul.activities.models.replies import (
     Assembly,
@@ -38,8 +37,16 @@ from longhaul.activities.models.replies import (
     text_of,
 )
 from longhaul.activities.models.requests.answer_form import forced_or_in_words
-from longhaul.activities.models.requests.model_parameters import NONE, effort_of, noted, refused_by_claude
-from longhaul.activities.models.requests.thinking_origin import binds_thinking
+from longhaul.activities.models.requests.model_parameters import (
+    NONE,
+    effort_of,
+    limit_of_output,
+    noted,
+    refused_by_claude,
+    refuses_sampling,
+)
+from longhaul.activities.models.requests.model_rules import api_rules, rules_of
+from longhaul.activities.models.requests.refused_parameters import without_refused
 from longhaul.activities.models.requests.tool_definitions import wire_name
 from longhaul.activities.models.requests.turns import (
     AssistantTurn,
@@ -72,23 +79,18 @@ INTERLEAVED = "interleaved-thinking-2025-05-14"
 BINDING_CONTROLS = "thinking-binding-controls-2026-08-01"
 """The beta that a request names which says what becomes of thoughts behind a changed beginning."""
 
-Version = tuple[int, int]
-_THINKS_BY_ITSELF: Version = (5, 0)
-_ADAPTIVE: Version = (4, 6)
-"""From here on a model finds its own budget, and may think between calls."""
-_INTERLEAVES: Version = (4, 0)
+VERSION, BEDROCK_VERSION = "anthropic-version", "bedrock-2023-05-31"
 
 
-def thinking_fields(request: ModelRequest, version: Version, turns: Sequence[Turn], notes: list[str]) -> dict[str, Any]:
+def thinking_fields(request: ModelRequest, turns: Sequence[Turn], notes: list[str]) -> dict[str, Any]:
     """`thinking` and `output_config`, where they are to be set, and `max_tokens`."""
-    wanted, by_itself = request.config.reasoning_effort, version >= _THINKS_BY_ITSELF
-    off = wanted == NONE and not by_itself
+    rules, wanted = rules_of(request.model), request.config.reasoning_effort
+    off = (rules.off or ("" if rules.is_known else "disabled")) if wanted == NONE else ""
     effort = None if off else effort_of(request.model, wanted, notes)
-    thinking: dict[str, Any] = {"type": "disabled"} if off else _thinking(request, version, turns, notes)
-    thinks = by_itself or thinking.get("type") in ("adaptive", "enabled")
-    fields: dict[str, Any] = {"max_tokens": output_limit(request.config, thinks=thinks)}
-    if thinking.get("type") == "enabled":
-        fields["max_tokens"] = request.config.max_output_tokens + thinking["budget_tokens"]
+    thinking: dict[str, Any] = {"type": off} if off else _thinking(request, turns, notes)
+    thinks = (rules.thinks_unasked and not off) or thinking.get("type") in ("adaptive", "enabled")
+    budget = thinking.get("budget_tokens", 0)
+    fields: dict[str, Any] = {"max_tokens": limit_of_output(request, thinks=thinks, notes=notes, beside=budget)}
     if thinking:
         fields["thinking"] = thinking
     if effort is not None:
@@ -96,11 +98,13 @@ def thinking_fields(request: ModelRequest, version: Version, turns: Sequence[Tur
     return fields
 
 
-def _thinking(request: ModelRequest, version: Version, turns: Sequence[Turn], notes: list[str]) -> dict[str, Any]:
-    config, adaptive = request.config, version >= _ADAPTIVE
-    budget = config.thinking_budget_tokens
+def _thinking(request: ModelRequest, turns: Sequence[Turn], notes: list[str]) -> dict[str, Any]:
+    config, kind = request.config, rules_of(request.model).thinking
+    budget, adaptive = config.thinking_budget_tokens, kind == "adaptive"
     wanted = budget is not None or (adaptive and config.reasoning_effort is not None)
-    if not wanted:
+    if wanted and kind == "none":
+        notes.append("The thinking budget was left out: this model does not think.")
+    if not wanted or kind == "none":
         return {}
     if request.answer is not None:
         notes.append("Thinking is off for this call: Anthropic does not think when the answer's form is forced.")
@@ -146,15 +150,14 @@ def let_thoughts_be_dropped(payload: dict[str, Any]) -> None:
     payload["thinking"] = {**thinking, "block_binding": {"prefix_mismatch_behavior": "drop_block"}}
 
 
-def betas_of(payload: dict[str, Any], version: Version) -> list[str]:
+def betas_of(payload: dict[str, Any], model: str) -> list[str]:
     """Those that Anthropic's own server has to be named for this request."""
     thinking = payload.get("thinking", {})
-    betas = [INTERLEAVED] if thinking.get("type") == "enabled" and version >= _INTERLEAVES else []
+    betas = [INTERLEAVED] if thinking.get("type") == "enabled" and rules_of(model).thinking == "interleaved" else []
     return [*betas, BINDING_CONTROLS] if "block_binding" in thinking else betas
 
 
 ANSWERS_KEPT = 1_000
-VERSION_HEADER = "anthropic-version"
 _CACHE_MARK = {"type": "ephemeral"}
 _MOST_TEMPERATURE = 1
 _MARKED_MESSAGES = 2
@@ -163,12 +166,13 @@ prefix even when a turn added more blocks than the 20 that a lookup goes back.""
 
 
 def build_payload(
-    request: ModelRequest, notes: list[str], *, official: bool = False, previous: str = ""
+    request: ModelRequest, notes: list[str], *, official: bool = False, sampling: bool = True, previous: str = ""
 ) -> dict[str, Any]:
     """The keyword arguments of `messages.create`; what had to be left out or changed goes into `notes`.
-    `official`: Anthropic's own server, not a compatible one. `previous`: the id of the session's answer before, so that
-    the server says what kept its cache from serving that request ("Cache diagnostics", platform.claude.com)."""
-    turns = arrange(request.messages)
+    `official`: Anthropic's own server, not a compatible one. `sampling`: its API's version takes a temperature.
+    `previous`: the id of the session's answer before, so that the server says what kept its cache from serving that
+    request ("Cache diagnostics", platform.claude.com)."""
+    rules, turns = rules_of(request.model), arrange(request.messages)
     messages = _messages(turns, notes)
     mark = {"cache_control": _CACHE_MARK} if request.reads_cache else {}
     users = [place for place, message in enumerate(messages) if message["role"] == "user"]
@@ -180,7 +184,7 @@ def build_payload(
     payload: dict[str, Any] = {
         "model": request.model,
         "messages": messages,
-        **thinking_fields(request, version_of(request.model), turns, notes),
+        **thinking_fields(request, turns, notes),
     }
     if request.system.strip():
         payload["system"] = [{"type": "text", "text": request.system, **mark}]
@@ -193,7 +197,7 @@ def build_payload(
         payload["tools"] = tools
         if request.no_calls:
             payload["tool_choice"] = {"type": "none"}
-        elif request.must_call and "thinking" not in payload and not (official and binds_thinking(request.model)):
+        elif request.must_call and "thinking" not in payload and rules.forced:
             # With thinking the API takes no such choice; the context says it in words.
             payload["tool_choice"] = {"type": "tool", "name": request.must_call}
     if request.answer is not None:
@@ -204,11 +208,11 @@ def build_payload(
         }
         payload["tools"] = [*payload.get("tools", ()), forced]
         payload["tool_choice"] = {"type": "tool", "name": forced["name"], "disable_parallel_tool_use": True}
-    if official and request.answer is None and binds_thinking(request.model):
+    if official and request.answer is None and rules.binds:
         let_thoughts_be_dropped(payload)
     if official and previous and request.is_of_conversation:
         payload["diagnostics"] = {"previous_message_id": previous}
-    _set_temperature(payload, request, notes)
+    _set_temperature(payload, request, notes, sampling=sampling)
     return {name: value if name == "messages" else scrub_json(value) for name, value in payload.items()}
 
 
@@ -300,26 +304,22 @@ def _kind_of(part: DataBlock) -> str | None:
     return "image" if source.media_type in IMAGES else None
 
 
-def _set_temperature(payload: dict[str, Any], request: ModelRequest, notes: list[str]) -> None:
+def _set_temperature(payload: dict[str, Any], request: ModelRequest, notes: list[str], *, sampling: bool) -> None:
     if request.config.temperature is None:
         return
-    if payload.get("thinking", {"type": "disabled"})["type"] != "disabled" or version_of(request.model) >= (4, 7):
+    thinks = payload.get("thinking", {"type": "disabled"})["type"] != "disabled"
+    if thinks or refuses_sampling(request.model, thinks=False):
         notes.append("The temperature was left out: this model takes none with these settings.")
+        return
+    if not sampling:
+        notes.append(
+            "The temperature was left out: this version of Anthropic's API takes none. An older one does: write "
+            'headers = { "anthropic-version" = "2023-06-01" } into the model\'s profile.'
+        )
         return
     if request.config.temperature > _MOST_TEMPERATURE:
         notes.append(f"The temperature is {_MOST_TEMPERATURE}: Anthropic takes no more.")
     payload["extra_body"] = {"temperature": min(request.config.temperature, _MOST_TEMPERATURE)}
-
-
-def version_of(model: str) -> tuple[int, int]:
-    """Of a Claude model, from its name; (0, 0) for a name without one, as compatible servers have.
-
-    From 4.6 on thinking is adaptive, from 4.7 on a budget and a temperature are refused ("Extended thinking").
-    """
-    if re.match(r"claude-(mythos|fable)-", model):
-        return (5, 0)
-    found = re.match(r"claude-(?:[a-z]+-)?(\d{1,2})(?:-(\d{1,2})(?!\d))?(?!\d)", model)
-    return (int(found[1]), int(found[2] or 0)) if found else (0, 0)
 
 
 Client = (
@@ -343,6 +343,9 @@ class AnthropicModel:
         self._official = self._host == "api.anthropic.com"
         self._answers: OrderedDict[str, str] = OrderedDict()
         """Ids of the newest ones, by session."""
+        self._at_bedrock = isinstance(client, anthropic.AsyncAnthropicBedrock)
+        self._reads_version = self._official or not isinstance(client, anthropic.AsyncAnthropic)
+        """A compatible server takes what its own model takes, whatever version of the API the SDK names."""
 
     async def call(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
         if not (request.no_calls and request.tools):
@@ -361,14 +364,18 @@ class AnthropicModel:
 
     async def _call(self, request: ModelRequest, notes: list[str], on_delta: Callable[[Delta], None]) -> ModelReply:
         # An older version of the API, which a profile may name, does not know the field.
-        is_newest = request.profile is None or VERSION_HEADER not in map(str.lower, request.profile.headers)
+        is_newest = request.profile is None or VERSION not in map(str.lower, request.profile.headers)
         previous = self._answers.get(request.cache_key, "") if is_newest else ""
-        payload = build_payload(request, notes, official=self._official, previous=previous)
-        if self._official and (betas := betas_of(payload, version_of(request.model))):
+        sampling = self._takes_sampling(request)
+        payload = build_payload(request, notes, official=self._official, sampling=sampling, previous=previous)
+        if self._official and (betas := betas_of(payload, request.model)):
             payload["extra_headers"] = {BETA: with_betas(self._client.default_headers.get(BETA), betas)}
-        refused = refused_by_claude(payload, request.profile, version_of(request.model))
-        without = noted(request.profile, refused, notes)
-        payload = profiled(payload, request, self._client.default_headers, without=without)
+        if self._at_bedrock and rules_of(request.model).old_at_bedrock:
+            payload["extra_body"] = {"anthropic_version": BEDROCK_VERSION, **payload.get("extra_body", {})}
+        without = noted(request.profile, refused_by_claude(payload, request, sampling=sampling), notes)
+        payload = without_refused(
+            profiled(payload, request, self._client.default_headers, without=without), request.refused
+        )
         reply = _Reply(on_delta, request, notes)
         with signing_in():
             stream = await self._client.post(
@@ -385,6 +392,14 @@ class AnthropicModel:
             if len(self._answers) > ANSWERS_KEPT:
                 self._answers.popitem(last=False)
         return reply.finish(request)
+
+    def _takes_sampling(self, request: ModelRequest) -> bool:
+        """By the version of the API that this request names."""
+        if not self._reads_version or (self._at_bedrock and rules_of(request.model).old_at_bedrock):
+            return True
+        headers = {**self._client.default_headers, **(request.profile.headers if request.profile else {})}
+        named = {name.lower(): str(value) for name, value in headers.items()}
+        return named.get(VERSION, ANTHROPIC_API_VERSION) < api_rules("anthropic")["samples_until"]
 
     async def close(self) -> None:
         await self._client.close()

@@ -6,11 +6,11 @@ thinking. Sources: api-docs.deepseek.com, "Thinking mode"; docs.vllm.ai,
 "Reasoning outputs"; openrouter.ai, "Reasoning tokens"; ai.google.dev, "Thought signatures", all as of 2026-11-23.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from longhaul.activities.models.replies import Assembly, Draft, list_of, text_of
+from longhaul.activities.models.requests.model_rules import rules_of
 from longhaul.activities.models.requests.turns import AssistantTurn
 from longhaul.agent.values.conversation.messages import REASONING_FIELD, ThinkingBlock, ToolCallBlock
 
@@ -23,13 +23,10 @@ _KEY = "thinking"
 _GROWING = {"reasoning.text": "text", "reasoning.summary": "summary"}
 """By type of a detail: the field of it that comes in pieces. Encrypted ones come whole."""
 
-WANTS_REASONING = re.compile(r"deepseek|kimi", re.IGNORECASE)
-"""They refuse a request in which an answer has none, also one of another model: "The `reasoning_content` in the
-thinking mode must be passed back to the API", "reasoning_content is missing in assistant tool call message"."""
 NO_REASONING = " "
-"""In its place. To both an empty one is missing."""
-_WANTS_SIGNATURE = re.compile(r"gemini-(?:[3-9]|\d\d)", re.IGNORECASE)
-"""They refuse one in which the first call of an answer has none."""
+"""Where a model wants reasoning back and an answer has none, also one of another model: "The `reasoning_content` in the
+thinking mode must be passed back to the API", "reasoning_content is missing in assistant tool call message". An empty
+one is missing, too."""
 _NO_SIGNATURE = "skip_thought_signature_validator"
 """Google's word for a call that was not its model's."""
 
@@ -40,7 +37,7 @@ class HeardReasoning:
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
         self._details: list[dict[str, Any]] = []
-        self._tagged = _Tagged()
+        self._tagged = TaggedThought()
 
     def say(self, text: str) -> None:
         """Words, with or without a thought in front of them."""
@@ -93,7 +90,7 @@ class HeardReasoning:
                 self._assembly.keep(draft, **{SIGNATURE: signature})
 
 
-class _Tagged:
+class TaggedThought:
     """A thought in tags at the beginning of the text, as it comes from servers that do not read their model's output.
     Whoever thinks in a field of its own means by such tags what they say."""
 
@@ -160,7 +157,7 @@ def reasoning_fields(turn: AssistantTurn, model: str, notes: list[str]) -> dict[
     fields: dict[str, Any] = {name: "\n\n".join(said) for name, said in texts.items()}
     if details:
         fields[DETAILS] = details
-    if not fields and WANTS_REASONING.search(model):
+    if not fields and rules_of(model).wants_back == "reasoning":
         fields[FIELDS[0]] = NO_REASONING
     return fields
 
@@ -170,7 +167,7 @@ def with_signatures(calls: Sequence[ToolCallBlock], sent: Sequence[dict[str, Any
     signed: list[dict[str, Any]] = []
     for call, shown in zip(calls, sent, strict=True):
         signature = call.extras.get(SIGNATURE)
-        if not isinstance(signature, str) and not signed and _WANTS_SIGNATURE.search(model):
+        if not isinstance(signature, str) and not signed and rules_of(model).wants_back == "signature":
             signature = _NO_SIGNATURE
         extra = {"extra_content": {"google": {"thought_signature": signature}}} if isinstance(signature, str) else {}
         signed.append({**shown, **extra})

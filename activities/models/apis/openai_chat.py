@@ -27,6 +27,7 @@ from longhaul.activities.models.apis.sdk_calls import (
     timeout_of,
     wire_item,
 )
+from longhaul.activities.models.failures.status_table import SetupError
 from longhaul.activities.models.model import (
     REFUSAL,
     Delta,
@@ -36,22 +37,25 @@ from longhaul.activities.models.model import (
     scrub_json,
     tells_nothing,
 )
-from longhaul.activities.models.model_limits import output_limit
 from longhaul.activities.models.profiles import is_told_to_reason, profiled
 from longhaul.activities.models.replies import Assembly, dict_of, id_of, list_of, text_of, usage_of_chunk
 from longhaul.activities.models.requests.answer_form import forced_or_in_words
 from longhaul.activities.models.requests.model_parameters import (
+    NONE,
     arguments_text,
     attachment_of,
     effort_of,
     is_claude,
-    is_fixed,
     is_reasoning_model,
+    limit_of_output,
     noted,
-    refused_by_chat,
+    refuses_sampling,
     sound_of,
     state_mark,
+    thinks_now,
 )
+from longhaul.activities.models.requests.model_rules import rules_of
+from longhaul.activities.models.requests.refused_parameters import without_refused
 from longhaul.activities.models.requests.tool_definitions import wire_name, with_plain_parts
 from longhaul.activities.models.requests.turns import (
     OutsideWords,
@@ -69,8 +73,6 @@ from longhaul.activities.models.requests.turns import (
 )
 from longhaul.agent.values.conversation.messages import DataBlock, TextBlock, ToolCallBlock, ToolResultBlock, Usage
 
-_WANTS_ANSWER = re.compile(r"(?:mi|magi|mini|dev|code)stral|mixtral|pixtral", re.IGNORECASE)
-"""Mistral's refuse it: "Unexpected role 'user' after role 'tool'"."""
 _CACHE_MARK = {"cache_control": {"type": "ephemeral"}}
 """For Claude behind a gateway: LiteLLM, OpenRouter, Portkey and others pass it on (docs.litellm.ai and openrouter.ai,
 "Prompt caching", 2026-11-24)."""
@@ -88,17 +90,18 @@ def build_payload(request: ModelRequest, notes: list[str], *, official: bool, da
     payload: dict[str, Any] = {
         "model": request.model,
         "messages": _messages(request, notes),
-        limit: output_limit(config, thinks=is_reasoning_model(request.model)),
+        limit: limit_of_output(request, thinks=is_reasoning_model(request.model), notes=notes),
         "stream_options": {"include_usage": True},
     }
     _set_tools(payload, request)
-    if (effort := effort_of(request.model, config.reasoning_effort, notes)) is not None:
+    effort = effort_of(request.model, config.reasoning_effort, notes)
+    if official and "tools" in payload:
+        effort = _effort_with_tools(request.model, effort, notes)
+    if effort is not None:
         payload["reasoning_effort"] = effort
     if config.temperature is not None:
-        if official and is_reasoning_model(request.model):
-            notes.append("The temperature was left out: reasoning models take none.")
-        elif is_fixed(request.model):
-            notes.append("The temperature was left out: this model has one of its own.")
+        if _refuses_sampling(request.model, effort, official=official):
+            notes.append("The temperature was left out: this model takes none with these settings.")
         else:
             payload["temperature"] = config.temperature
     if config.thinking_budget_tokens is not None:
@@ -112,6 +115,29 @@ def build_payload(request: ModelRequest, notes: list[str], *, official: bool, da
         else:
             notes.append("The thinking budget was left out: Chat Completions has no field for it.")
     return {name: value if name == "messages" else scrub_json(value) for name, value in payload.items()}
+
+
+def _refuses_sampling(model: str, effort: str | None, *, official: bool) -> bool:
+    """Gateways leave out what OpenAI's models refuse; other makers' models refuse it everywhere."""
+    if not official and rules_of(model).maker == "openai":
+        return False
+    return refuses_sampling(model, thinks=thinks_now(model, effort))
+
+
+def _effort_with_tools(model: str, effort: str | None, notes: list[str]) -> str | None:
+    """The effort with which OpenAI's own Chat Completions takes tools. Raises SetupError where there is none."""
+    remedy = f"Over the Responses API it takes both: write openai:{model}."
+    match rules_of(model).chat_tools:
+        case "without effort" if effort not in (None, NONE):
+            notes.append(f"The effort {effort!r} was left out: with tools Chat Completions takes none. {remedy}")
+            return None
+        case "effort none" if effort != NONE:
+            notes.append(f"The model is asked for effort 'none': with tools Chat Completions takes no other. {remedy}")
+            return NONE
+        case "no":
+            raise SetupError(f"{model} takes no tools over Chat Completions. {remedy}")
+        case _:
+            return effort
 
 
 def _set_tools(payload: dict[str, Any], request: ModelRequest) -> None:
@@ -148,7 +174,7 @@ def _messages(request: ModelRequest, notes: list[str]) -> list[dict[str, Any]]:
         # Gemini refuses a call that nobody has asked for, and templates of vLLM a conversation without a user.
         messages.insert(0, {"role": "user", "content": "(The conversation begins here.)"})
     system = [{"role": "system", "content": scrub(request.system)}] if request.system.strip() else []
-    told = [*system, *(_answered(messages) if _WANTS_ANSWER.search(request.model) else messages)]
+    told = [*system, *(_answered(messages) if rules_of(request.model).wants_answer else messages)]
     if not is_claude(request.model) or not request.reads_cache:
         return told
     # Marks stand on the system prompt and on the last message before each of the newest answers.
@@ -264,8 +290,13 @@ class OpenAIChatModel:
         official = self._official or is_told_to_reason(request)
         payload = build_payload(request, notes, official=official, dashscope=self._dashscope)
         payload |= cache_key_of(request, self._host)
-        without = noted(request.profile, refused_by_chat(request.model, official=official), notes)
-        payload = profiled(payload, request, without=without)
+        refused = (
+            {"top_p"} if _refuses_sampling(request.model, payload.get("reasoning_effort"), official=official) else set()
+        )
+        if official and is_reasoning_model(request.model):
+            refused.add("stop")
+        without = noted(request.profile, refused, notes)
+        payload = without_refused(profiled(payload, request, without=without), request.refused)
         reply = ChatReply(on_delta, request, notes)
         with signing_in():
             stream = await self._client.post(

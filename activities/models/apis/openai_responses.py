@@ -3,8 +3,7 @@
 A request in the shape of OpenAI's Responses API. Source: platform.openai.com, "Conversation state", "Reasoning".
 """
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from hashlib import sha256
 from typing import Any, Literal, assert_never
@@ -29,7 +28,6 @@ from longhaul.activities.models.apis.sdk_calls import (
 )
 from longhaul.activities.models.failures.status_table import STATUS_OF_TYPE, IncompleteStreamError, ProviderError
 from longhaul.activities.models.model import REFUSAL, Delta, KeptAnswer, ModelReply, ModelRequest, scrub_json
-from longhaul.activities.models.model_limits import output_limit
 from longhaul.activities.models.profiles import profiled
 from longhaul.activities.models.replies import Assembly, Draft, Kind, dict_of, id_of, list_of, openai_usage, text_of
 from longhaul.activities.models.requests.answer_form import forced_or_in_words
@@ -40,11 +38,14 @@ from longhaul.activities.models.requests.model_parameters import (
     effort_of,
     is_grok,
     is_reasoning_model,
-    may_reason,
+    limit_of_output,
     noted,
-    refused_by_responses,
+    refuses_sampling,
     state_mark,
+    thinks_now,
 )
+from longhaul.activities.models.requests.model_rules import rules_of
+from longhaul.activities.models.requests.refused_parameters import BACKGROUND, without_refused
 from longhaul.activities.models.requests.tool_definitions import wire_name, with_plain_parts
 from longhaul.activities.models.requests.turns import (
     AssistantTurn,
@@ -70,22 +71,15 @@ ENCRYPTED = "reasoning.encrypted_content"
 """What a request has to include, so that a reply's reasoning can be sent back."""
 
 
-def build_payload(
-    request: ModelRequest,
-    notes: list[str],
-    *,
-    encrypted: bool = True,
-    summarised: bool = True,
-    background: bool = False,
-) -> dict[str, Any]:
-    """The keyword arguments of `responses.create`; what had to be left out or changed goes into `notes`. `encrypted`:
-    the server is asked for reasoning that it takes back, unless its model is known to have none. `summarised`: for
-    summaries of it, which people are shown, where the model is known to reason. `background`: to make the answer
-    whether or not anybody listens, and to keep it for whoever asks for it by its id."""
+def build_payload(request: ModelRequest, notes: list[str], *, background: bool = False) -> dict[str, Any]:
+    """The keyword arguments of `responses.create`; what had to be left out or changed goes into `notes`. The server is
+    asked for reasoning that it takes back, unless its model is known to have none, and for summaries of it, which
+    people are shown, where the model is known to reason. `background`: to make the answer whether or not anybody
+    listens, and to keep it for whoever asks for it by its id."""
     payload: dict[str, Any] = {
         "model": request.model,
         "input": _items(request, notes),
-        "max_output_tokens": max(_LEAST_OUTPUT, output_limit(request.config, thinks=_reasons(request))),
+        "max_output_tokens": max(_LEAST_OUTPUT, limit_of_output(request, thinks=_reasons(request), notes=notes)),
         # Nothing is kept at the provider: the record is ours, and a session may go on with another provider.
         "store": False,
     }
@@ -108,35 +102,39 @@ def build_payload(
         }
         payload["tools"] = [*payload.get("tools", ()), tool]
         payload["tool_choice"] = named
-    _set_reasoning(payload, request, notes, summarised=summarised)
-    if encrypted and may_reason(request.model):
+    _set_reasoning(payload, request, notes)
+    if rules_of(request.model).may_think:
         payload["include"] = [ENCRYPTED]
     if background:
         payload |= {"background": True, "store": True}
     return {name: value if name == "input" else scrub_json(value) for name, value in payload.items()}
 
 
-def _set_reasoning(payload: dict[str, Any], request: ModelRequest, notes: list[str], *, summarised: bool) -> None:
+def _set_reasoning(payload: dict[str, Any], request: ModelRequest, notes: list[str]) -> None:
     config = request.config
     if config.thinking_budget_tokens is not None:
         notes.append("The thinking budget was left out: OpenAI takes a reasoning effort instead.")
     effort = effort_of(request.model, config.reasoning_effort, notes)
     reasoning = {} if effort is None else {"effort": effort}
-    if summarised and effort != NONE and request.is_of_conversation and is_reasoning_model(request.model):
+    if effort != NONE and request.is_of_conversation and is_reasoning_model(request.model):
         reasoning["summary"] = "auto"
     if reasoning:
         payload["reasoning"] = reasoning
     if config.temperature is not None:
-        if _reasons(request) and not is_grok(request.model):
-            notes.append("The temperature was left out: reasoning models take none.")
+        if _refuses_sampling(request, effort):
+            notes.append("The temperature was left out: this model takes none with these settings.")
         else:
             payload["temperature"] = config.temperature
+
+
+def _refuses_sampling(request: ModelRequest, effort: str | None) -> bool:
+    return refuses_sampling(request.model, thinks=thinks_now(request.model, effort))
 
 
 def _reasons(request: ModelRequest) -> bool:
     if is_reasoning_model(request.model) or is_grok(request.model):
         return True
-    return request.config.reasoning_effort is not None and may_reason(request.model)
+    return request.config.reasoning_effort is not None and rules_of(request.model).may_think
 
 
 def _tools(request: ModelRequest) -> list[dict[str, Any]]:
@@ -221,20 +219,6 @@ def _part(part: Part, notes: list[str]) -> dict[str, Any]:
     return {"type": "input_file", "filename": attachment.name, "file_data": attachment.url}
 
 
-NOT_ENCRYPTED = "The server gives out no reasoning that it would take back."
-NOT_SUMMARISED = "The server gives out no summaries of its model's reasoning, so that none are shown."
-NOT_KEPT = "The account keeps no answers, so one that is cut off is asked for again."
-_NOT_GIVEN: Mapping[str, tuple[re.Pattern[str], str]] = {
-    "encrypted": (
-        re.compile(r"encrypted.content is not supported|['`\"]include['`\"\[]", re.IGNORECASE),
-        NOT_ENCRYPTED,
-    ),
-    "summarised": (re.compile(r"reasoning.{0,3}summar", re.IGNORECASE), NOT_SUMMARISED),
-    "background": (re.compile(r"background|zero.data.retention|['`\"]store['`\"]", re.IGNORECASE), NOT_KEPT),
-}
-"""How servers refuse what a request asks for beside the answer, and what is said of it. The first: Azure's deployments
-of models that do not reason, and servers that know no such field; the second: OpenAI, to organisations that it has not
-verified; the third: to accounts without storage."""
 RECONNECTIONS = 5
 """To one answer that the provider keeps."""
 
@@ -249,31 +233,21 @@ class OpenAIResponsesModel:
 
     def __init__(self, client: openai.AsyncOpenAI) -> None:
         self._client = client
-        self._not_given = set[tuple[str, str]]()
-        """Models, and what their servers have refused to give out."""
 
     async def call(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
         return await forced_or_in_words(request, lambda asked, notes: self._call(asked, notes, on_delta))
 
     async def _call(self, request: ModelRequest, notes: list[str], on_delta: Callable[[Delta], None]) -> ModelReply:
-        wanted = {what: (request.model, what) not in self._not_given for what in _NOT_GIVEN}
-        wanted["background"] &= request.kept is not None and bool(request.profile and request.profile.background)
+        is_kept = bool(request.profile and request.profile.background) and BACKGROUND not in request.refused
+        kept = request.kept if is_kept else None
         host, thinks = self._client.base_url.host, is_reasoning_model(request.model)
-        payload = build_payload(request, notes, **wanted) | cache_key_of(request, host)
-        without = noted(request.profile, refused_by_responses(request.model), notes)
-        payload = profiled(payload, request, without=without)
-        kept = request.kept if wanted["background"] else None
+        payload = build_payload(request, notes, background=kept is not None) | cache_key_of(request, host)
+        effort = payload.get("reasoning", {}).get("effort")
+        without = noted(request.profile, {"top_p"} if _refuses_sampling(request, effort) else (), notes)
+        payload = without_refused(profiled(payload, request, without=without), request.refused)
         reply = _Reply(on_delta, request, notes, kept)
-        try:
-            with signing_in():
-                stream = await self._begun(sent(payload, "input", timeout_of(request.config)), kept)
-        except openai.APIStatusError as error:
-            for what, (words, note) in _NOT_GIVEN.items():
-                if wanted[what] and words.search(str(error)):
-                    # Remembered: each call of the session would be refused once.
-                    self._not_given.add((request.model, what))
-                    return await self._call(request, [*notes, note], on_delta)
-            raise
+        with signing_in():
+            stream = await self._begun(sent(payload, "input", timeout_of(request.config)), kept)
         await self._read(stream, reply, silence_of(request.config, host, thinks_unseen=thinks), kept)
         return reply.finish(request)
 

@@ -24,11 +24,12 @@ from pydantic_ai.messages import (
 from pydantic_ai.messages import ModelRequest as ToldRequest
 from pydantic_ai.models import Model as VendorsModel
 
-from longhaul.activities.models.apis.chat_thoughts import NO_REASONING, WANTS_REASONING
+from longhaul.activities.models.apis.chat_thoughts import NO_REASONING
 from longhaul.activities.models.apis.vendors import Vendor
 from longhaul.activities.models.model import ModelRequest, scrub, scrub_json
 from longhaul.activities.models.replies import Assembly
 from longhaul.activities.models.requests.model_parameters import arguments_text, attachment_of, state_mark
+from longhaul.activities.models.requests.model_rules import rules_of
 from longhaul.activities.models.requests.tool_definitions import wire_name
 from longhaul.activities.models.requests.turns import (
     AssistantTurn,
@@ -118,7 +119,7 @@ class _Telling:
         if turn.calls() and not any(isinstance(part, ThinkingPart) for part in parts):
             # Instead of a thought, where the vendor refuses calls without one.
             name = self._model.profile.get("openai_chat_thinking_field")
-            if not isinstance(name, str) or not WANTS_REASONING.search(self._model.model_name):
+            if not isinstance(name, str) or rules_of(self._model.model_name).wants_back != "reasoning":
                 no_thought = []
             else:
                 no_thought = [ThinkingPart(NO_REASONING, id=name, provider_name=self._model.system)]

@@ -35,7 +35,8 @@ from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from longhaul.activities.models.apis.chat_thoughts import DETAILS, FIELDS
+from longhaul.activities.models.apis.answer_bytes import bound
+from longhaul.activities.models.apis.chat_thoughts import DETAILS, FIELDS, TaggedThought
 from longhaul.activities.models.apis.openai_chat import ChatReply, said_in_content
 from longhaul.activities.models.apis.sdk_calls import (
     ANSWER_SECONDS,
@@ -58,10 +59,9 @@ from longhaul.activities.models.failures.status_table import (
     SetupError,
 )
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest, is_known, scrub_json
-from longhaul.activities.models.model_limits import output_limit
 from longhaul.activities.models.replies import Assembly, Draft, Kind, dict_of, id_of, list_of, text_of
 from longhaul.activities.models.requests.answer_form import NOT_FORCED, forced_or_in_words, in_words
-from longhaul.activities.models.requests.model_parameters import effort_of, is_claude, is_fixed, is_reasoning_model
+from longhaul.activities.models.requests.model_parameters import effort_of, is_claude, limit_of_output, refuses_sampling
 from longhaul.activities.models.requests.tool_definitions import wire_name, with_plain_parts
 from longhaul.activities.models.requests.turns import answer_schema, wire_schema
 from longhaul.agent.values.conversation.messages import Usage
@@ -160,7 +160,7 @@ def settings_of(model: VendorsModel, request: ModelRequest, notes: list[str]) ->
     timeout = timeout_of(request.config)
     takes_parts = model.provider is not None and isinstance(model.provider.client, openai.AsyncOpenAI)
     sent: dict[str, Any] = {name: value for name, value in wished.items() if name not in refused}
-    sent["max_tokens"] = output_limit(request.config, thinks=thinks)
+    sent["max_tokens"] = limit_of_output(request, thinks=thinks, notes=notes)
     if "max_retries" not in model.unsupported_settings:
         sent["max_retries"] = 0
     if "timeout" not in model.unsupported_settings:  # else the client has one
@@ -182,7 +182,7 @@ def _refused(model: VendorsModel) -> frozenset[str]:
     of_profile = model.profile.get("openai_unsupported_model_settings", ())
     name = model.model_name
     named = [model.profile.get(f"{maker}_disallows_sampling_settings", False) for maker in ("anthropic", _BEDROCK)]
-    fixed = {"temperature", "top_p"} if any(named) or is_fixed(name) or is_reasoning_model(name) else set[str]()
+    fixed = {"temperature", "top_p"} if any(named) or refuses_sampling(name, thinks=True) else set[str]()
     return (
         frozenset(model.unsupported_settings)
         | fixed
@@ -223,9 +223,12 @@ def _wishes(name: str, request: ModelRequest, notes: list[str]) -> dict[str, Any
             "extra_headers": dict(profile.headers) or None,
             "extra_body": scrub_json(profile.extra_body) or None,
         }
-    return {name: value for name, value in wished.items() if value is not None}
+    refused = {_OF_LIBRARY.get(each, each) for each in request.refused}
+    return {name: value for name, value in wished.items() if value is not None and name not in refused}
 
 
+_OF_LIBRARY: Mapping[str, str] = {"effort": "thinking", "stop": "stop_sequences"}
+"""Of what a provider has refused, by its name in the library."""
 _STOPS: Mapping[str, str] = {
     "stop": "stop",
     "length": "length",
@@ -249,7 +252,7 @@ class VendorModel:
         """`api_key`: None where the worker signs in to a cloud as what it runs as."""
         self._name = vendor_of(provider_name)
         self._vendor = VENDORS[self._name]
-        self._http: Any = http_client(self._vendor, {"response": [_on_answer]})
+        self._http: Any = http_client(self._vendor, {"response": [bound, _on_answer]})
         self._provider = provider_of(self._name, self._vendor, api_key, at, self._http)
 
     async def call(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
@@ -268,7 +271,7 @@ class VendorModel:
 
             make_room()
         silence = silence_of(request.config, "", thinks_unseen=True)
-        call = _Call(silence)
+        call = _Call(silence, thought_field=_thought_field(model, self._vendor))
         pieces = _Pieces(on_delta, request, call)
         if self._vendor.sdk in _CHAT:
             call.chat = ChatReply(pieces.hear_call, request, notes)
@@ -327,6 +330,13 @@ class VendorModel:
             self._provider.client.close()
 
 
+def _thought_field(model: VendorsModel, vendor: Vendor) -> str:
+    if vendor.sdk == "mistral":
+        return ""
+    named = model.profile.get("openai_chat_thinking_field")
+    return named if isinstance(named, str) else FIELDS[vendor.sdk == "groq"]
+
+
 @dataclass(slots=True)
 class _Call:
     """What is known of one call beside the library."""
@@ -335,6 +345,8 @@ class _Call:
     opened: list[httpx2.Response | httpx.Response] = field(default_factory=list)
     chat: ChatReply | None = None
     failure: Exception | None = None
+    thought_field: str = FIELDS[0]
+    """Of a delta, where the library looks for a thought; empty: in parts of the content alone."""
 
 
 async def _on_answer(response: httpx2.Response | httpx.Response) -> None:
@@ -367,17 +379,20 @@ class RewrittenChat(httpx.AsyncByteStream, httpx2.AsyncByteStream):
             response.status_code, headers=response.headers, stream=response.stream, request=response.request
         )
         self._call, self._chat = call, chat
+        self._tagged = TaggedThought()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
             async for event in heard(self._sent, self._chat, self._call.silence):
-                yield _chunk(event, plain_delta(event))
+                yield _chunk(event, self._without_tags(plain_delta(event)))
         except Exception as error:
             self._call.failure = error
             raise
         if not self._chat.is_whole:
             self._call.failure = IncompleteStreamError(CUT)
             raise self._call.failure
+        if any(rest := self._tagged.rest()):
+            yield _chunk({}, {self._call.thought_field: rest[0], "content": rest[1]})
         calls = [
             {
                 **draft.beside,
@@ -391,6 +406,15 @@ class RewrittenChat(httpx.AsyncByteStream, httpx2.AsyncByteStream):
         if calls:
             yield _chunk({}, {"tool_calls": calls})
         yield _chunk({}, {}, "tool_calls" if calls else "stop") + b"data: [DONE]\n\n"
+
+    def _without_tags(self, delta: dict[str, Any]) -> dict[str, Any]:
+        """With a thought in tags as a thought: the library would take it for words."""
+        if not self._call.thought_field:
+            return delta
+        if any(name in delta for name in (*FIELDS, DETAILS)):
+            self._tagged.is_over = self._tagged.is_over or not self._tagged.tag
+        thought, words = self._tagged.split(delta["content"])
+        return {**delta, "content": words, **({self._call.thought_field: thought} if thought else {})}
 
     async def aclose(self) -> None:
         await self._sent.aclose()
@@ -484,6 +508,9 @@ def _reply(request: ModelRequest, response: ModelResponse, notes: list[str]) -> 
         output_tokens=response.usage.output_tokens,
         cache_input_tokens=min(response.usage.cache_read_tokens, read),
         cache_creation_input_tokens=min(response.usage.cache_write_tokens, read),
+        cache_creation_1h_input_tokens=min(
+            response.usage.cache_write_1h_tokens, response.usage.cache_write_tokens, read
+        ),
         reasoning_tokens=min(reasoning, response.usage.output_tokens),
     )
     return finish(

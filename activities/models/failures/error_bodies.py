@@ -158,6 +158,8 @@ class ServerWords:
     param: str = ""
     """The field that it names."""
     retry_after_seconds: float | None = None
+    status: int = 0
+    """Of the answer; 0 where only its words were read."""
 
 
 def said_in(body: object, text: str) -> ServerWords:

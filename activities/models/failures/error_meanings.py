@@ -159,8 +159,9 @@ _STEP = re.compile(r"\d+|[A-Za-z_]\w*")
 _THINKING = re.compile(
     r"thinking`? block|redacted_thinking|(?:invalid|corrupt\w*).{0,12}signature|encrypted.content"
     r"|without its required 'reasoning'|item 'rs_|reasoning.{0,40}(?:not found|invalid|without)"
-    r"|reasoning(?:_content|_details)?\W.{0,60}(?:unsupported|not (?:supported|permitted|allowed)|unexpected|unknown)"
-    r"|(?:unsupported|unexpected|unknown|unrecognized).{0,60}\Wreasoning(?:_content|_details)?\W",
+    r"|reasoning(?:_content|_details)?(?!\.(?:effort|summary))\W.{0,60}"
+    r"(?:unsupported|not (?:supported|permitted|allowed)|unexpected|unknown)"
+    r"|(?:unsupported|unexpected|unknown|unrecognized).{0,60}\Wreasoning(?:_content|_details)?(?!\.(?:effort|summary))\W",
     re.IGNORECASE,
 )
 _BAD = re.compile(

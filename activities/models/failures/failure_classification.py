@@ -4,13 +4,21 @@ Rows are looked up along the class's ancestors: a subclass that an SDK adds late
 """
 
 import re
-from collections.abc import Mapping
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
-from longhaul.activities.models.failures.error_bodies import for_a_person, read_retry_after, said_in, within_limits
+from longhaul.activities.models.failures.error_bodies import (
+    ServerWords,
+    for_a_person,
+    read_retry_after,
+    said_in,
+    within_limits,
+)
 from longhaul.activities.models.failures.error_meanings import (
     OF_CONTENT,
     RefusedContent,
@@ -28,6 +36,8 @@ from longhaul.activities.models.failures.status_table import (
     BY_STATUS,
     FILTERED,
     LOCKED_OUT,
+    NO_ACCOUNT,
+    NO_MODEL,
     OUT_OF_CREDIT,
     REFUSED,
     REPAIRABLE,
@@ -102,11 +112,53 @@ def _judge_foreign(error: Exception) -> FailureVerdict:
             return replace(verdict, kind="few_tries")
         return verdict
     row = _find_row(error)
+    if row is UNREACHABLE:
+        return _judge_connection(error)
     if row is None:
         return FailureVerdict(
             "never", None, "internal", f"The model call failed unexpectedly ({type(error).__name__})."
         )
     return FailureVerdict(row.kind, None, row.error_type, row.sentence)
+
+
+def _judge_connection(error: Exception) -> FailureVerdict:
+    """Why a provider could not be reached: a wrong name, port or certificate is no outage, and nobody waits for it."""
+    causes = list(_causes_of(error))
+    url = next((url for cause in causes if (url := getattr(getattr(cause, "request", None), "url", None))), None)
+    port = getattr(url, "port", None)
+    where = f"{url.host}{f':{port}' if port else ''}" if url is not None else "the model's provider"
+    for cause in causes:
+        match cause:
+            case socket.gaierror(errno=socket.EAI_NONAME | socket.EAI_NODATA):
+                return FailureVerdict("few_tries", None, "connection", f"No server is named {where}; check base_url.")
+            case ssl.SSLCertVerificationError(verify_message=why):
+                sentence = f"The certificate of {where} is not accepted: {for_a_person(str(why))}."
+                return FailureVerdict("fall_back", None, "setup", sentence)
+            case ssl.SSLError(reason="WRONG_VERSION_NUMBER"):
+                sentence = f"{where} does not speak TLS; write http:// into base_url, or another port."
+                return FailureVerdict("fall_back", None, "setup", sentence)
+            case ConnectionRefusedError():
+                return FailureVerdict("retry", None, "connection", f"No server accepts connections at {where}.")
+            case _ if "httpx.ProxyError" in class_names(type(cause)):
+                return _judge_proxy(for_a_person(str(cause)))
+    return FailureVerdict("retry", None, "connection", f"The connection to {where} failed.")
+
+
+def _judge_proxy(words: str) -> FailureVerdict:
+    told = f"The proxy of the worker did not connect it to the model's provider: {words or 'it gave no reason'}."
+    if words.startswith("407"):
+        return FailureVerdict("fall_back", None, "setup", f"{told} Write user and password into the proxy's address.")
+    return FailureVerdict("retry", None, "connection", told)
+
+
+def _causes_of(error: BaseException) -> Iterator[BaseException]:
+    """The error, and those behind it."""
+    seen = list[BaseException]()
+    cause: BaseException | None = error
+    while cause is not None and cause not in seen:
+        seen.append(cause)
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
 def _is_of_no_kind(answer: _Answer, verdict: FailureVerdict) -> bool:
@@ -119,14 +171,10 @@ def _is_of_no_kind(answer: _Answer, verdict: FailureVerdict) -> bool:
 def is_turned_away(error: BaseException) -> bool:
     """Whether the provider has certainly not begun to answer: it was never reached, or has refused with a status of its
     own. Such a call is not billed. Of one that ran out of time on the way, or failed in the midst, nobody knows."""
-    seen = list[BaseException]()
-    cause: BaseException | None = error
-    while cause is not None and cause not in seen:
-        seen.append(cause)
+    for cause in _causes_of(error):
         names = class_names(type(cause))
         if isinstance(cause, SetupError | ScriptError | HeldBack) or not _NEVER_REACHED.isdisjoint(names):
             return True
-        cause = cause.__cause__
     if isinstance(error, ProviderError):
         status: object = error.status
     else:
@@ -140,6 +188,11 @@ _TOO_MANY_TOOLS = re.compile(
     r"|(?:too many|maximum number of) (?:tools|functions?)\b"
     r"|(?:maximum of|at most|more than|up to) \d+ (?:tools|functions|function declarations)\b",
     re.IGNORECASE,
+)
+_OF_ACCOUNTS = frozenset({400, 403, 404})
+_NOT_VERIFIED = re.compile(r"organi[sz]ation must be verified to (?:stream|use)", re.IGNORECASE)
+_NO_SUCH_MODEL = re.compile(
+    r"invalid model name passed in model=|no such model|model .{1,100} does not exist", re.IGNORECASE
 )
 _OUT_OF_TIME = frozenset({408, 499, 504, 522, 524})
 _NEVER_REACHED = {"httpx.ConnectError", "httpx.ConnectTimeout", "httpx.PoolTimeout", "socket.gaierror"}
@@ -179,6 +232,15 @@ def refusal_in(error: Exception) -> tuple[RefusedContent | None, str]:
     return refusal, _sentence(REPAIRABLE, answer)
 
 
+def said_of_request(error: Exception) -> ServerWords | None:
+    """What a provider says of a request that it refuses for its form; None where it refuses the conversation, the
+    account or the model, or has failed itself."""
+    answer = _read_answer(error)
+    if answer is None or _row_of(answer) is not REFUSED:
+        return None
+    return ServerWords(answer.codes, answer.message, answer.param, status=answer.status)
+
+
 def _judge_answer(answer: _Answer, refusal: RefusedContent | None) -> FailureVerdict:
     row = _row_of(answer) if refusal is None else REPAIRABLE
     in_headers = read_retry_after(answer.headers, datetime.now(UTC), limited=row.error_type == "rate_limit")
@@ -190,18 +252,26 @@ def _judge_answer(answer: _Answer, refusal: RefusedContent | None) -> FailureVer
     return FailureVerdict(row.kind, None, row.error_type, sentence)
 
 
+def _row_of_words(answer: _Answer) -> VerdictRow | None:
+    """By what the provider says, where that says more than the status."""
+    words = (answer.status, answer.codes, answer.message)
+    by_code = [BY_CODE[code] for code in answer.codes if code in BY_CODE]
+    of_account = answer.status in _OF_ACCOUNTS
+    rows = (
+        (TOO_LONG, says_too_long(*words)),
+        (TOO_MANY_TOOLS, _TOO_MANY_TOOLS.search(answer.message)),
+        *((row, True) for row in by_code[:1]),
+        (OUT_OF_CREDIT, is_spent(*words)),
+        (FILTERED, is_filtered(*words)),
+        (NO_ACCOUNT, of_account and _NOT_VERIFIED.search(answer.message)),
+        (NO_MODEL, of_account and _NO_SUCH_MODEL.search(answer.message)),
+    )
+    return next((row for row, fits in rows if fits), None)
+
+
 def _row_of(answer: _Answer) -> VerdictRow:
-    if says_too_long(answer.status, answer.codes, answer.message):
-        return TOO_LONG
-    if _TOO_MANY_TOOLS.search(answer.message):
-        return TOO_MANY_TOOLS
-    for code in answer.codes:
-        if code in BY_CODE:
-            return BY_CODE[code]
-    if is_spent(answer.status, answer.codes, answer.message):
-        return OUT_OF_CREDIT
-    if is_filtered(answer.status, answer.codes, answer.message):
-        return FILTERED
+    if (said := _row_of_words(answer)) is not None:
+        return said
     row = BY_STATUS.get(answer.status) or (RETRY_UPSTREAM if answer.status >= SERVER_ERRORS else REFUSED)
     # The header is the provider's own word on its answer, where the status alone is ambiguous (both SDKs obey it).
     match answer.headers.get("x-should-retry"):

@@ -143,9 +143,9 @@ BY_CLASS: Mapping[str, VerdictRow] = {
 
 RETRY_UPSTREAM = VerdictRow("retry", "upstream", "The model's provider failed")
 REFUSED = VerdictRow("never", "invalid_request", "The model's provider refused the request")
-_NO_ACCOUNT = VerdictRow("fall_back", "permission", "The account is not allowed to use this model")
+NO_ACCOUNT = VerdictRow("fall_back", "permission", "The account is not allowed to use this model")
 LOCKED_OUT = VerdictRow("fall_back", "authentication", "The model's provider did not accept the worker's key; check it")
-_NO_MODEL = VerdictRow("fall_back", "invalid_request", "The model's provider does not know this model or address")
+NO_MODEL = VerdictRow("fall_back", "invalid_request", "The model's provider does not know this model or address")
 REPAIRABLE = VerdictRow("repair", "invalid_request", "The model's provider refused part of the conversation")
 _NOT_READY = VerdictRow("retry", "upstream", "The model is not ready yet at its provider")
 OUT_OF_CREDIT = VerdictRow(
@@ -164,8 +164,9 @@ BY_STATUS: Mapping[int, VerdictRow] = {
     400: REFUSED,
     401: LOCKED_OUT,
     402: OUT_OF_CREDIT,
-    403: _NO_ACCOUNT,
-    404: _NO_MODEL,
+    403: NO_ACCOUNT,
+    404: NO_MODEL,
+    407: VerdictRow("fall_back", "setup", "A proxy before the model's provider wants user and password"),
     408: VerdictRow("retry", "connection", "The model's provider gave up waiting for the request"),
     409: RETRY_UPSTREAM,
     413: TOO_LONG,
@@ -174,6 +175,7 @@ BY_STATUS: Mapping[int, VerdictRow] = {
     429: VerdictRow("retry", "rate_limit", "The model's provider limits how often it may be called"),
     499: RETRY_UPSTREAM,
     501: VerdictRow("fall_back", "upstream", "The model's provider does not offer what was asked for"),
+    511: VerdictRow("fall_back", "setup", "The network of the worker wants somebody to sign in"),
     529: VerdictRow("retry", "upstream", "The model's provider is overloaded"),
 }
 """Other 4xx are refusals, other 5xx failures of the provider."""
@@ -194,14 +196,14 @@ BY_CODE: Mapping[str, VerdictRow] = {
     "insufficient_user_quota": OUT_OF_CREDIT,
     "credit_limit": OUT_OF_CREDIT,
     "AccountOverdueError": OUT_OF_CREDIT,
-    "organization_on_hold": _NO_ACCOUNT,
-    "organization_type_not_supported": _NO_ACCOUNT,
-    "parent_organization_required": _NO_ACCOUNT,
-    "cmek_key_disabled": _NO_ACCOUNT,
-    "cmek_key_network_blocked": _NO_ACCOUNT,
+    "organization_on_hold": NO_ACCOUNT,
+    "organization_type_not_supported": NO_ACCOUNT,
+    "parent_organization_required": NO_ACCOUNT,
+    "cmek_key_disabled": NO_ACCOUNT,
+    "cmek_key_network_blocked": NO_ACCOUNT,
     "invalid_api_key": LOCKED_OUT,
-    "model_not_found": _NO_MODEL,
-    "model_not_supported": _NO_MODEL,
+    "model_not_found": NO_MODEL,
+    "model_not_supported": NO_MODEL,
     "UnrecognizedClientException": LOCKED_OUT,
     "InvalidSignatureException": LOCKED_OUT,
     "ExpiredTokenException": LOCKED_OUT,

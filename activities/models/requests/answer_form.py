@@ -10,6 +10,7 @@ from typing import Any
 
 from longhaul.activities.models.failures.error_meanings import says_too_long
 from longhaul.activities.models.model import ModelReply, ModelRequest, scrub_json
+from longhaul.activities.models.requests.model_rules import rules_of
 from longhaul.activities.models.requests.turns import answer_schema, depth_fits
 from longhaul.agent.values.conversation.messages import (
     BROKEN_OFF,
@@ -42,6 +43,8 @@ async def forced_or_in_words(request: ModelRequest, attempt: Attempt) -> ModelRe
     which of them the model may call."""
     if request.behind_prefix:
         return await attempt(in_words(request), [])
+    if not rules_of(request.model).forced and (request.answer or request.must_call):
+        return await attempt(replace(in_words(request), must_call=""), [NOT_FORCED])
     try:
         return await attempt(request, [])
     except Exception as error:

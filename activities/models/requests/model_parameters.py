@@ -1,27 +1,23 @@
-"""The parameters that a model takes, known by its name: whether it reasons, its efforts, temperature, `top_p` and stop
-words; and what OpenAI's two APIs share of results and attachments.
-
-Knows from their names which efforts models have, and finds the one that a model is asked for.
-
-Sources: platform.claude.com, "Effort"; developers.openai.com, "Reasoning", and its models' own pages; ai.google.dev,
-"OpenAI compatibility", "Gemini 3"; docs.x.ai, "Reasoning".
+"""Chooses the parameters of one request by what its model takes (`model_rules`): the effort, whether a temperature,
+`top_p` and stop words are sent, and the limit of output; and has what OpenAI's two APIs share of results and
+attachments.
 """
 
 import json
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from longhaul.activities.models.model import scrub
+from longhaul.activities.models.model import ModelRequest, scrub
+from longhaul.activities.models.requests.model_rules import rules_of
 from longhaul.activities.models.requests.turns import arguments_of, failed
 from longhaul.agent.values.conversation.messages import IMAGES, Base64Source, DataBlock, ToolCallBlock, ToolResultBlock
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.known_names import EFFORTS
 from longhaul.agent.values.spec.profiles import ModelProfile
 
 _SOUNDS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 """What Chat Completions takes, and its name of it."""
-_HEARS = re.compile(r"(?:^|[/.:])(?:gpt-(?:4o-(?:mini-)?)?audio|gemini-)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,24 +29,26 @@ class Attachment:
 
 
 def is_reasoning_model(model: str) -> bool:
-    """Whether OpenAI's model of this name reasons: it takes no temperature, and its reasoning has to be sent back."""
-    return bool(re.match(r"(o\d|gpt-[5-9]|codex)", model)) and "-chat" not in model
+    """Whether OpenAI's model of this name reasons: its reasoning has to be sent back, and its server is silent
+    meanwhile."""
+    rules = rules_of(model)
+    return rules.maker == "openai" and rules.thinks in ("asked", "default", "always")
 
 
 def is_grok(model: str) -> bool:
     """Whether it is one of xAI's: it thinks within its limit of output, as OpenAI's reasoning models do, and takes a
     temperature beside it, as they do not."""
-    return bool(re.search(r"(?:^|[/.:])grok-", model, re.IGNORECASE))
+    return rules_of(model).maker == "x-ai"
 
 
 def is_claude(model: str) -> bool:
     """Whether it is one of Anthropic's, by a gateway's name or its own: what is not marked is not cached."""
-    return bool(re.search(r"(?:^|[/.:])claude-", model, re.IGNORECASE))
+    return rules_of(model).maker == "anthropic"
 
 
 def hears(model: str) -> bool:
     """Whether it is known to take sounds."""
-    return bool(_HEARS.search(model))
+    return rules_of(model).hears
 
 
 def sound_of(block: DataBlock, model: str) -> dict[str, Any] | None:
@@ -94,52 +92,11 @@ def state_mark(result: ToolResultBlock) -> str:
 
 
 NONE = "none"
-_CLASSIC = ("low", "medium", "high")
-_CLAUDE = (*_CLASSIC, "xhigh", "max")
-_GPT = (NONE, *_CLASSIC, "xhigh")
-
-_LEVELS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (r"claude-(fable|mythos)-\d", _CLAUDE),
-    (r"claude-mythos-preview", (*_CLASSIC, "max")),
-    (r"claude-([a-z]+-)?([5-9]|\d\d)\b", _CLAUDE),
-    (r"claude-([a-z]+-)?4[-.]([7-9]|\d\d)\b", _CLAUDE),
-    (r"claude-([a-z]+-)?4[-.]6\b", (*_CLASSIC, "max")),
-    (r"claude-opus-4[-.]5\b", _CLASSIC),
-    (r"claude-(instant|v?[1-4]\b|[a-z]+-[1-4]\b)", ()),
-    (r"gpt-(3\.5|4)|chatgpt-|gpt-[5-9][\d.]*-chat", ()),
-    (r"gpt-oss", _CLASSIC),
-    (r"gpt-5-pro", ("high",)),
-    (r"gpt-5(\.\d+)?-pro", ("medium", "high", "xhigh")),
-    (r"gpt-5\.1-codex-max|gpt-5\.[2-9][\d]*-codex", (*_CLASSIC, "xhigh")),
-    (r"gpt-5(\.1)?-codex|codex-mini", _CLASSIC),
-    (r"gpt-5\.1\b", (NONE, *_CLASSIC)),
-    (r"gpt-5\.[2-5]\b", _GPT),
-    (r"gpt-5\.\d", (*_GPT, "max")),
-    (r"gpt-5\b", ("minimal", *_CLASSIC)),
-    (r"(^|[/.:])o\d(-|$)", _CLASSIC),
-    (r"grok-(4\.3\b|latest|[34](-latest)?$|4-0709|4-(1-)?fast)", (NONE, *_CLASSIC)),
-    (r"grok-(4\.[56]\b|build-latest)", _CLASSIC),
-    (r"grok-(4\.7\b|4\.20-multi-agent)", (*_CLASSIC, "xhigh")),
-    (r"grok-3-mini", ("low", "high")),
-    (r"grok-(4\.20|build|code|composer)", ()),
-    (r"gemini-3-pro", ("low", "high")),
-    (r"gemini-[3-9][\d.]*-pro", _CLASSIC),
-    (r"gemini-", (NONE, "minimal", *_CLASSIC)),
-)
-"""By a part of the name, the first that fits; gateways put names of their own around it. A model that is not here is
-sent what was asked for: its provider knows better."""
-_LEVELS_OF = tuple((re.compile(pattern, re.IGNORECASE), levels) for pattern, levels in _LEVELS)
 
 
 def levels_of(model: str) -> tuple[str, ...] | None:
     """The efforts that it is known to have, ascending; None where that is not known."""
-    return next((levels for pattern, levels in _LEVELS_OF if pattern.search(model)), None)
-
-
-def may_reason(model: str) -> bool:
-    """False for one that is known to have no efforts, but Grok, which reasons anyhow: the name of an Azure deployment
-    says nothing."""
-    return levels_of(model) != () or is_grok(model)
+    return rules_of(model).efforts
 
 
 def effort_of(model: str, wanted: str | None, notes: list[str]) -> str | None:
@@ -159,33 +116,56 @@ def effort_of(model: str, wanted: str | None, notes: list[str]) -> str | None:
     return nearest
 
 
+def thinks_now(model: str, effort: str | None) -> bool:
+    """Whether it thinks when this effort is sent, or none is."""
+    rules = rules_of(model)
+    return rules.thinks_unasked if effort is None else effort != NONE
+
+
+def refuses_sampling(model: str, *, thinks: bool) -> bool:
+    """Whether a request with a temperature or `top_p` is refused. `thinks`: in this request."""
+    samples = rules_of(model).samples
+    return samples == "no" or (samples == "idle" and thinks)
+
+
+def limit_of_output(request: ModelRequest, *, thinks: bool, notes: list[str], beside: int = 0) -> int:
+    """The limit to send, no higher than the model's own. `beside`: tokens of thoughts that count against it too."""
+    most = rules_of(request.model).output
+    if most is not None and request.config.max_output_tokens > most:
+        notes.append(f"The limit of output is {most:,} tokens: this model writes no more.")
+    wanted = request.config.max_output_tokens + beside if beside else output_limit(request.config, thinks=thinks)
+    return wanted if most is None else min(wanted, most)
+
+
+THINKING_TOKENS = 25_000
+"""What OpenAI advises to keep free for reasoning. It is a limit: what is not used costs nothing."""
+MOST_TOKENS = 40_000
+"""A limit is not raised beyond this: models refuse one that is above what they can say, 64,000 for the smallest that
+think."""
+
+
+def output_limit(config: ModelConfig, *, thinks: bool) -> int:
+    """`thinks`: the provider counts thoughts against the limit. Of a small window never more than a quarter is kept
+    for them."""
+    limit = config.max_output_tokens
+    if not thinks:
+        return limit
+    room = max(config.thinking_budget_tokens or 0, THINKING_TOKENS)
+    return max(limit, min(limit + min(room, (config.context_length or 4 * room) // 4), MOST_TOKENS))
+
+
 _NAMES = {"temperature": "temperature", "top_p": "field top_p", "stop": "list of stop words"}
-_FIXED = re.compile(r"kimi-(?:k[2-9]|k\d\d|for|thinking)", re.IGNORECASE)
-"""Kimi's models sample in one way, and refuse to be told another; moonshot-v1 and the oldest don't."""
 _LEAST_WHILE_THINKING = 0.95
 
 
-def is_fixed(model: str) -> bool:
-    return bool(_FIXED.search(model))
-
-
-def refused_by_claude(payload: Mapping[str, Any], profile: ModelProfile | None, version: tuple[int, int]) -> set[str]:
-    """Of a profile, for this request. `top_p` is refused from 4.7 on, next to a temperature, and next to thinking."""
-    top_p = None if profile is None else profile.top_p
+def refused_by_claude(payload: Mapping[str, Any], request: ModelRequest, *, sampling: bool) -> set[str]:
+    """Of a profile, for this request: `top_p` is refused where sampling is, next to a temperature, and next to
+    thinking where it is low. `sampling`: whether this version of the API takes it at all."""
+    top_p = None if request.profile is None else request.profile.top_p
     thinks = payload.get("thinking", {}).get("type") in ("adaptive", "enabled")
-    beside = "temperature" in payload.get("extra_body", {}) and version >= (4, 1)
+    beside = is_claude(request.model) and "temperature" in payload.get("extra_body", {})
     low = thinks and top_p is not None and top_p < _LEAST_WHILE_THINKING
-    return {"top_p"} if version >= (4, 7) or beside or low else set()
-
-
-def refused_by_responses(model: str) -> set[str]:
-    return {"top_p"} if is_reasoning_model(model) else set()
-
-
-def refused_by_chat(model: str, *, official: bool) -> set[str]:
-    if official and is_reasoning_model(model):
-        return {"top_p", "stop"}
-    return {"top_p"} if is_fixed(model) else set()
+    return {"top_p"} if not sampling or refuses_sampling(request.model, thinks=False) or beside or low else set()
 
 
 def noted(profile: ModelProfile | None, refused: Collection[str], notes: list[str]) -> set[str]:

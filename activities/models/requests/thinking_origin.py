@@ -5,12 +5,12 @@ Newer Claude models bind a thought to the model that had it and to all that stoo
 messages ("Preserved thinking", platform.claude.com). Of other models it is bound to the provider at most.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TypeVar
 
 from longhaul.activities.models.model import ModelRequest
+from longhaul.activities.models.requests.model_rules import rules_of
 from longhaul.agent.entries import LeftOut
 from longhaul.agent.fold.context_state import without
 from longhaul.agent.plain.values import OpenValue, chain_digest, digest_of
@@ -26,14 +26,11 @@ OF_MANY_VENDORS = frozenset({"openai-chat", "azure-chat", "qwen", *(f"ai:{vendor
 """Prefixes whose servers may offer models of many vendors at one address, each with reasoning of its own kind: it goes
 back to the same model alone."""
 _DIGEST_CHARS = 20
-_BINDING = (5, 1)
-_VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})[-.](\d{1,2})(?!\d)")
 
 
 def binds_thinking(model: str) -> bool:
-    """Whether the model refuses a thought behind another beginning: Claude from 5.1 on, whatever gateway names it."""
-    found = _VERSION.search(model)
-    return found is not None and (int(found[1]), int(found[2])) >= _BINDING
+    """Whether the model refuses a thought after a changed beginning, whatever gateway names it."""
+    return rules_of(model).binds
 
 
 def origin_of(full_model_name: str, config: ModelConfig) -> str:

@@ -15,7 +15,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from longhaul.agent.plain.values import OpenValue, Value, sparse
+from longhaul.agent.plain.values import Many, OpenValue, Value, sparse
 from longhaul.agent.values.conversation.messages import Usage
 
 NANOS = 1_000_000_000
@@ -97,26 +97,52 @@ def bounded(amount: Amount) -> Amount:
 MILLION = 1_000_000
 
 
-class Price(Value):
-    """Of a million tokens, in whatever money the operator counts; dollars where agents have budgets of money."""
+class Rates(Value):
+    """Of a million tokens of one call."""
 
     input: float = Field(ge=0, le=10**12)
     output: float = Field(ge=0, le=10**12)
     cached: float | None = Field(default=None, ge=0, le=10**12)
     """Of input that was read from the provider's cache; None: as other input."""
     cache_write: float | None = Field(default=None, ge=0, le=10**12)
+    cache_write_1h: float | None = sparse(None, ge=0, le=10**12)
+    """Of input that the provider keeps for an hour; None: as `cache_write`."""
+
+    def cost(self, usage: Usage) -> float:
+        """Input tokens are given with those that were cached or are written to the cache."""
+        cached, written = usage.cache_input_tokens, usage.cache_creation_input_tokens
+        hour = min(usage.cache_creation_1h_input_tokens, written)
+        plain = max(usage.input_tokens - cached - written, 0)
+        write = self.input if self.cache_write is None else self.cache_write
+        total = plain * self.input + usage.output_tokens * self.output + (written - hour) * write
+        total += cached * (self.input if self.cached is None else self.cached)
+        total += hour * (write if self.cache_write_1h is None else self.cache_write_1h)
+        return total / MILLION
+
+
+class HigherRates(Rates):
+    """Of a whole call whose input is longer."""
+
+    tokens: int = Field(ge=1, le=10**12)
+    """Of input: a call with more of them has these rates, for all of its tokens."""
+
+
+class Price(Rates):
+    """Of a million tokens, in whatever money the operator counts; dollars where agents have budgets of money."""
+
+    above: Many[HigherRates] = sparse((), max_length=10)
     as_of: date | None = sparse(None)
     """When somebody has last looked them up, as 2026-11-23; and where."""
     source: str = sparse("", max_length=500)
 
+    def rates(self, input_tokens: int) -> Rates:
+        """Those of one call with so much input."""
+        higher = [each for each in self.above if input_tokens > each.tokens]
+        return max(higher, key=lambda each: each.tokens) if higher else self
+
     def of(self, usage: Usage) -> float:
-        """Input tokens are given with those that were cached or are written to the cache."""
-        cached, written = usage.cache_input_tokens, usage.cache_creation_input_tokens
-        plain = max(usage.input_tokens - cached - written, 0)
-        total = plain * self.input + usage.output_tokens * self.output
-        total += cached * (self.input if self.cached is None else self.cached)
-        total += written * (self.input if self.cache_write is None else self.cache_write)
-        return total / MILLION
+        """Of one call: of the sum of several the higher rates would be read wrongly."""
+        return self.rates(usage.input_tokens).cost(usage)
 
 
 MOST = 10**15
@@ -268,8 +294,9 @@ class Tariff(OpenValue):
         written = max(output_tokens, self.output_tokens)
         nanos = 0
         if self.price is not None:
-            dearest = max(self.price.input, self.price.cache_write or 0.0)
-            nanos = round((input_tokens * dearest + written * self.price.output) / MILLION * NANOS)
+            rates = self.price.rates(input_tokens)
+            dearest = max(rates.input, rates.cache_write or 0.0, rates.cache_write_1h or 0.0)
+            nanos = round((input_tokens * dearest + written * rates.output) / MILLION * NANOS)
         return Amount(tokens=input_tokens + written, nanos=nanos, calls=1)
 
 

@@ -15,11 +15,18 @@ from longhaul.activities.analysis import AnalyzerSetupError, load_analyzers
 from longhaul.activities.mcp.allowed_servers import BadMCPSetting
 from longhaul.activities.mcp.survey import Surveyed, surveying
 from longhaul.activities.models.failures.status_table import SetupError
-from longhaul.activities.models.profiles import NO_KEY, BadKeyPlaces, BadProfiles, read_key_places, read_profiles
+from longhaul.activities.models.profiles import (
+    NO_KEY,
+    BadKeyPlaces,
+    BadProfiles,
+    read_key_places,
+    read_profiles,
+    tells_family,
+)
 from longhaul.activities.models.providers import Providers
 from longhaul.activities.notify.notifications import BadNotifySetting, open_channels
 from longhaul.agent.values.spec.agent_spec import ModelConfig
-from longhaul.agent.values.spec.profiles import ModelProfile, tells_family
+from longhaul.agent.values.spec.profiles import ModelProfile
 from longhaul.starter.cli.doctor.local_checks import Check
 from longhaul.starter.hosting.secret_values import BadSecrets, read_secrets
 from longhaul.starter.settings import Settings

@@ -54,7 +54,7 @@ def test_a_models_window_is_that_of_the_list(model: str, window: int) -> None:
         ("ai:bedrock:us.meta.llama4-maverick-17b-instruct-v1:0", 1_000_000),
         ("ai:bedrock:us.anthropic.claude-haiku-4-5-20251001-v1:0", 200_000),
         ("ai:bedrock:global.anthropic.claude-opus-4-8", 1_000_000),
-        ("ai:bedrock:openai.gpt-oss-120b-1:0", 128_000),
+        ("ai:bedrock:openai.gpt-oss-120b-1:0", 131_072),
         ("ai:google-vertex:gemini-3-pro", 1_048_576),
         ("qwen:qwen3-max", 262_144),
         ("openai-chat:our-deployment", DEFAULT_TOKENS),

@@ -72,19 +72,21 @@ class Strict:
     """How many answers it has stopped."""
     betas: str = ""
     """Those that came with the last request."""
+    version: str = ""
+    """Of Anthropic's API, as the last request names it."""
     fell_silent: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         length = next(int(x.split(":")[1]) for x in head.split("\r\n") if x.lower().startswith("content-length"))
         body = json.loads(await reader.readexactly(length))
-        if named := re.search(r"/models/([^/:]+):streamGenerateContent", head):
-            body["model"] = named[1]
+        if in_path := re.search(r"/models/([^/:]+):streamGenerateContent", head):
+            body["model"] = in_path[1]
         path = head.split(" ")[1]
         told_as_others(body, path)
         self.bodies.append(body)
-        self.betas = ",".join(
-            x.partition(": ")[2] for x in head.split("\r\n") if x.lower().startswith("anthropic-beta:")
+        self.betas, self.version = (
+            ",".join(re.findall(rf"(?im)^anthropic-{name}: *(\S+)", head)) for name in ("beta", "version")
         )
         status, kind, half = 200, "text/event-stream", self._is_next("half", body)
         try:

@@ -13,12 +13,12 @@ import pytest
 from longhaul.activities.models.failures.status_table import SetupError
 from longhaul.activities.models.model import ModelRequest
 from longhaul.activities.models.model_limits import window_of
-from longhaul.activities.models.profiles import BadProfiles, read_key_places, read_profiles
+from longhaul.activities.models.profiles import BadProfiles, read_key_places, read_profiles, tells_family
 from longhaul.activities.models.providers import PROVIDERS, Providers
 from longhaul.agent.values.conversation.messages import AssistantMsg, UserMsg
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.known_names import CLOUDS
-from longhaul.agent.values.spec.profiles import APIS, OF_APIS, ModelProfile, tells_family
+from longhaul.agent.values.spec.profiles import APIS, OF_APIS, ModelProfile
 from tests.activities.models.sample_requests import KEYS, WEATHER
 from tests.activities.models.test_providers import ignore
 from tests.activities.models.wire import Answer, Wire, chat_says, claude_says, response_says
@@ -153,15 +153,15 @@ async def test_a_call_without_a_profile_is_as_before(wire: Wire) -> None:
 FAMILIES = [
     ("anthropic", "us.anthropic.claude-opus-4-8-v1:0", "claude-opus-4-8", "claude-opus-4-8"),
     ("anthropic", "anthropic/claude-opus-4.8", "claude-opus-4.8", "claude-opus-4-8"),
-    ("openai", "openai/gpt-5.1", "gpt-5.1", "gpt-5.1"),
-    ("openai", "ft:gpt-5.1:team::x1", "gpt-5.1", "gpt-5.1"),
-    ("openai-chat", "openai/gpt-5.1", "gpt-5.1", "gpt-5.1"),
-    ("openai-chat", "our-deployment", "gpt-5.1", "gpt-5.1"),
+    ("openai", "openai/gpt-5", "gpt-5", "gpt-5"),
+    ("openai", "ft:gpt-5:team::x1", "gpt-5", "gpt-5"),
+    ("openai", "our-deployment", "gpt-5", "gpt-5"),
+    ("openai-chat", "our-deployment", "gpt-5", "gpt-5"),
 ]
 
 
 @pytest.mark.parametrize(("provider", "name", "family", "plain"), FAMILIES)
-async def test_a_gateways_name_is_treated_as_the_family_that_its_profile_says(
+async def test_a_gateways_name_is_read_and_one_of_our_own_needs_a_family(
     wire: Wire, provider: str, name: str, family: str, plain: str
 ) -> None:
     """Thinking, temperature and the limit of output differ by family: the same as under the maker's own name."""
@@ -181,7 +181,7 @@ async def test_a_gateways_name_is_treated_as_the_family_that_its_profile_says(
     assert told.pop("model") == untold.pop("model") == name
     own.pop("model")
     assert told == own
-    assert told != untold
+    assert (told == untold) is ("deployment" not in name)
     assert "temperature" not in told
 
 
@@ -243,8 +243,10 @@ def test_profiles_are_read_from_tables_and_from_json() -> None:
     assert read_profiles("") == read_profiles(" ") == read_profiles({}) == {}
 
 
-PAGE = (Path(__file__).parents[3] / "docs/agents/models.md").read_text(encoding="utf-8")
-OF_PAGE = [tomllib.loads(block).get("models", {}) for block in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)]
+AGENTS = Path(__file__).parents[3] / "docs" / "agents"
+PAGE = (AGENTS / "providers.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```toml\n(.*?)```", PAGE + (AGENTS / "models.md").read_text(encoding="utf-8"), re.DOTALL)
+OF_PAGE = [tomllib.loads(block).get("models", {}) for block in BLOCKS]
 TO_COPY = next(tables for tables in OF_PAGE if "deepseek" in tables)
 
 
@@ -281,3 +283,17 @@ async def test_a_name_that_stands_for_nothing_is_answered_with_the_nearest() -> 
             SetupError, match=r"no model is named 'tied'.*did you mean 'tide'\?; without a profile write"
         ):
             await providers.call("tied", asking(), ignore)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("claude-opus-5-5", "anthropic:claude-opus-5-5"),
+        ("gpt-6.1-sol", "openai:gpt-6.1-sol"),
+        ("kimi-k3", "ai:moonshotai:kimi-k3"),
+    ],
+)
+async def test_a_makers_name_alone_is_answered_with_its_provider(name: str, meant: str) -> None:
+    async with calling({}) as providers:
+        with pytest.raises(SetupError, match=f"without its provider: did you mean '{meant}'"):
+            await providers.call(name, asking(), ignore)

@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+from genai_prices import Usage as TheirUsage
+from genai_prices import calc_price
 
 from longhaul.activities.telemetry.prices import BadPrices, Prices, load_prices
 from longhaul.agent.values.budget import Price
@@ -58,7 +60,7 @@ def test_a_packages_prices_count_below_the_operators_own(tmp_path: Path) -> None
     opus, none = alone.of("claude-opus-4-8"), alone.of("our-own-deployment")
     assert opus is not None
     assert (opus.input, opus.output, opus.cached, opus.cache_write, none) == (5, 25, 0.5, 6.25, None)
-    assert opus.source.startswith("genai-prices ")
+    assert opus.source.startswith("genai-prices")
     assert beside.of("claude-opus-4-8") == Price(input=2, output=9)
     assert beside.of("claude-haiku-4-5-20251001") == alone.of("claude-haiku-4-5")
 
@@ -81,13 +83,45 @@ def test_what_bedrock_takes_is_known_by_its_names(model: str, paid: tuple[float,
     assert (price.input, price.output, price.cached) == paid
 
 
-def test_of_prices_that_rise_with_the_prompt_the_highest_counts() -> None:
+@pytest.mark.parametrize(
+    ("model", "usage", "dollars"),
+    [
+        ("gemini-2.5-pro", Usage(input_tokens=200_000, output_tokens=1_000), 0.2 * 1.25 + 0.001 * 10),
+        ("gemini-2.5-pro", Usage(input_tokens=200_001, output_tokens=1_000), 0.200001 * 2.5 + 0.001 * 15),
+        ("gpt-6.1-sol", Usage(input_tokens=272_000, cache_input_tokens=200_000), 0.072 * 2 + 0.2 * 0.1),
+        ("gpt-6.2-sol", Usage(input_tokens=300_000, output_tokens=10_000), 0.3 * 4 + 0.01 * 15),
+        ("claude-opus-5-5", Usage(input_tokens=100_000, cache_creation_input_tokens=90_000), 0.01 * 4 + 0.09 * 5),
+        (
+            "claude-opus-5-5",
+            Usage(input_tokens=100_000, cache_creation_input_tokens=90_000, cache_creation_1h_input_tokens=60_000),
+            0.01 * 4 + 0.03 * 5 + 0.06 * 8,
+        ),
+        ("anthropic/claude-opus-5.5", Usage(output_tokens=1_000_000), 20),
+        ("openrouter/openai/gpt-6.1-sol", Usage(output_tokens=1_000_000), 10),
+    ],
+)
+def test_a_call_costs_what_its_length_and_its_cache_cost(model: str, usage: Usage, dollars: float) -> None:
     prices = load_prices(Path("genai-prices"))
     assert prices is not None
-    price = prices.of("gemini-2.5-pro")
 
-    assert price is not None
-    assert (price.input, price.output) == (2.5, 15)
+    assert prices.cost(model, usage) == pytest.approx(dollars)
+
+
+def test_the_list_says_what_the_package_says() -> None:
+    """At half a million tokens of input, and at a thousand."""
+    prices = load_prices(Path("genai-prices"))
+    assert prices is not None
+    asked = {
+        "anthropic": "claude-opus-5-5",
+        "openai": "gpt-5.4",
+        "google": "gemini-3.1-pro-preview",
+        "x-ai": "grok-4.7",
+    }
+    for provider, model in asked.items():
+        for tokens in (1_000, 500_000):
+            theirs = calc_price(TheirUsage(input_tokens=tokens, output_tokens=7_000), model, provider_id=provider)
+            ours = prices.cost(model, Usage(input_tokens=tokens, output_tokens=7_000))
+            assert ours == pytest.approx(float(theirs.total_price)), model
 
 
 @pytest.mark.parametrize(

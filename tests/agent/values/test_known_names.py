@@ -16,7 +16,7 @@ from longhaul.agent.letters.bodies import Compact, Configure
 from longhaul.agent.plain.errors import what_is_wrong
 from longhaul.agent.plain.text import did_you_mean
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.agent.values.spec.known_names import CLOUDS, CONDENSERS, PROVIDERS, TOOLS
+from longhaul.agent.values.spec.known_names import CLOUDS, CONDENSERS, PROVIDERS, TOOLS, unknown_model
 from longhaul.agent.values.subagents import AGENT
 
 MISSPELT: dict[str, tuple[dict[str, Any], str]] = {
@@ -216,3 +216,26 @@ def test_the_nearest_name_is_told_else_all(name: str, answer: str) -> None:
 def test_of_many_names_twenty_are_told() -> None:
     assert did_you_mean("x", [f"tool_{number:02}" for number in range(30)]).endswith("tool_19 and 10 more")
     assert did_you_mean("x", []) == "there are: none"
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("anthropic/claude-opus-5-5", "anthropic:claude-opus-5-5"),
+        ("claude:claude-opus-5-5", "anthropic:claude-opus-5-5"),
+        ("openai/gpt-6.1-sol", "openai:gpt-6.1-sol"),
+        ("openai-responses:gpt-6.1-sol", "openai:gpt-6.1-sol"),
+        ("OpenAI:gpt-5", "openai:gpt-5"),
+        ("gemini/gemini-3-pro", "ai:google:gemini-3-pro"),
+        ("google:gemini-3-pro", "ai:google:gemini-3-pro"),
+        ("grok:grok-4.7", "xai:grok-4.7"),
+        ("x-ai/grok-4.7", "xai:grok-4.7"),
+        ("moonshotai/Kimi-K3", "ai:moonshotai:Kimi-K3"),
+        ("z-ai/glm-5.3", "ai:zai:glm-5.3"),
+        ("openrouter/anthropic/claude-opus-4.8", "ai:openrouter:anthropic/claude-opus-4.8"),
+        ("groq:openai/gpt-oss-120b", "ai:groq:openai/gpt-oss-120b"),
+        ("ollama/qwen3:32b", "ai:ollama:qwen3:32b"),
+    ],
+)
+def test_a_name_of_another_library_is_answered_with_ours(typed: str, meant: str) -> None:
+    assert unknown_model(typed) == f"model {typed!r} is unknown: did you mean {meant!r}?"

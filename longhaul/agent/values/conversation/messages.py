@@ -201,6 +201,8 @@ class Usage(OpenValue):
     output_tokens: int = 0
     cache_input_tokens: int = sparse(0)
     cache_creation_input_tokens: int = sparse(0)
+    cache_creation_1h_input_tokens: int = sparse(0)
+    """Of these, those that the provider keeps for an hour, at a higher price."""
     reasoning_tokens: int = sparse(0)
     estimated: bool = sparse(False)
     """A provider has left counts out, and they are the worker's own."""
@@ -212,6 +214,7 @@ class Usage(OpenValue):
             output_tokens=self.output_tokens + other.output_tokens,
             cache_input_tokens=self.cache_input_tokens + other.cache_input_tokens,
             cache_creation_input_tokens=self.cache_creation_input_tokens + other.cache_creation_input_tokens,
+            cache_creation_1h_input_tokens=self.cache_creation_1h_input_tokens + other.cache_creation_1h_input_tokens,
             reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
             estimated=self.estimated or other.estimated,
         )

@@ -70,6 +70,27 @@ def split_model(name: str) -> tuple[str, str]:
     return f"{_AI}:{vendor}", rest
 
 
+_OTHERS_NAMES = {
+    **dict.fromkeys(("claude", "anthropic_messages"), "anthropic"),
+    **dict.fromkeys(("openai-responses", "openai_responses", "gpt", "chatgpt"), "openai"),
+    **dict.fromkeys(("gemini", "google", "google-gla", "google_genai"), "ai:google"),
+    **dict.fromkeys(("grok", "x-ai"), "xai"),
+    **dict.fromkeys(("moonshot", "kimi"), "ai:moonshotai"),
+    **dict.fromkeys(("z-ai", "glm", "zai-org", "zhipuai"), "ai:zai"),
+    **dict.fromkeys(("mistralai", "mistral"), "ai:mistral"),
+    **dict.fromkeys(("dashscope", "alibaba"), "qwen"),
+}
+"""What stands before a model's name for users of LiteLLM, OpenRouter and other libraries."""
+
+
+def _meant(name: str) -> str:
+    """The name as it is written here, for one that is written as elsewhere; empty where that is not known."""
+    prefix, _, rest = name.replace("/", ":", 1).partition(":") if "/" in name.partition(":")[0] else name.partition(":")
+    ours = _OTHERS_NAMES.get(prefix.lower(), prefix.lower())
+    found = next((each for each in (ours, f"{_AI}:{ours}") if each in PROVIDERS), "")
+    return f"{found}:{rest}" if found and rest.strip() and f"{found}:{rest}" != name else ""
+
+
 def unknown_model(name: str) -> str:
     """Why no worker can have a model of this name, as a sentence without its full stop; empty where one may. Names of
     profiles are not looked at."""
@@ -80,7 +101,8 @@ def unknown_model(name: str) -> str:
         return f'model {name[:LONGEST_NAME]!r} needs a profile: write [models.NAME] with provider = "{prefix}"'
     plain = prefix.removeprefix(f"{_AI}:")
     meant = (plain if plain in PROVIDERS else nearest(prefix, PROVIDERS)) if rest.strip() else ""
-    hint = f"did you mean {f'{meant}:{rest[:LONGEST_NAME]}'!r}?" if meant else f"write {EXAMPLES}"
+    whole = _meant(name) or (f"{meant}:{rest}" if meant else "")
+    hint = f"did you mean {whole[:LONGEST_NAME]!r}?" if whole else f"write {EXAMPLES}"
     return f"model {name[:LONGEST_NAME]!r} is unknown: {hint}"
 
 

@@ -110,7 +110,8 @@ _ADDRESS = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+(/[^\s?#@%\\]*)?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HEADER = re.compile(r"[A-Za-z0-9!#$&'*+.^_`|~-]{1,100}")
 _BETA = re.compile(r"[A-Za-z0-9._-]{1,100}")
-_FAMILY = re.compile(r"claude-([a-z]+-)?\d\S*|gpt-\d\S*|o\d\S*|(codex|qwen|qwq|deepseek|grok)\S*|other")
+_FAMILY = re.compile(r"[A-Za-z](?=\S*\d)[A-Za-z0-9._/-]*|other")
+"""Which of them are known, the rules that ship with the activities say."""
 _PLACE = re.compile(r"[a-z][a-z0-9-]{0,62}")
 """Of a region it becomes a part of the host's name: without dots it leads to no other server."""
 _API_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,62}")
@@ -313,12 +314,6 @@ class ModelProfile(Value):
 def fields_of(provider: str) -> frozenset[str]:
     """What a profile of it may say of requests."""
     return OF_APIS[APIS[provider]] - _LACKED.get(provider, frozenset())
-
-
-def tells_family(profile: ModelProfile) -> bool:
-    """Whether it is known by which rules the model is asked, or the profile says that there are none. What is called
-    through pydantic-ai, the library knows."""
-    return profile.api in ("ai", "script") or _FAMILY.match(profile.told_by) is not None
 
 
 def check_names(profiles: Mapping[str, ModelProfile]) -> None:

@@ -183,7 +183,7 @@ def test_openai_itself_gets_the_new_name_of_the_limit_and_no_temperature() -> No
         "reasoning_effort": "high",
     }
     assert notes == [
-        "The temperature was left out: reasoning models take none.",
+        "The temperature was left out: this model takes none with these settings.",
         "The thinking budget was left out: Chat Completions has no field for it.",
     ]
 

@@ -99,7 +99,7 @@ async def test_reasoning_goes_back_with_what_it_led_to(by_wire: Caller, wire: Wi
     assert wire.bodies[0]["reasoning"] == {"effort": "low", "summary": "auto"}
     assert wire.bodies[0]["include"] == ["reasoning.encrypted_content"]
     assert "temperature" not in wire.bodies[0]
-    assert reply.notes == ("The temperature was left out: reasoning models take none.",)
+    assert reply.notes == ("The temperature was left out: this model takes none with these settings.",)
 
 
 @pytest.mark.proves("X17")

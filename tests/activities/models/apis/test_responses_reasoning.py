@@ -114,7 +114,7 @@ async def test_a_server_that_gives_none_out_is_asked_without_from_then_on(
     await by_wire.call("openai:another-deployment", "Hi")
 
     assert [body.get("include") for body in wire.bodies] == [INCLUDED, None, None, INCLUDED]
-    assert first.notes == ("The server gives out no reasoning that it would take back.",)
+    assert [note[:36] for note in first.notes] == ["The provider has refused 'encrypted'"]
     assert second.notes == ()
 
 
@@ -166,7 +166,7 @@ async def test_an_organisation_that_is_not_verified_is_asked_without_from_then_o
 
     assert [body.get("reasoning") for body in wire.bodies] == [{"summary": "auto"}, None, None]
     assert [body["include"] for body in wire.bodies] == [INCLUDED] * 3
-    assert first.notes == ("The server gives out no summaries of its model's reasoning, so that none are shown.",)
+    assert [note[:34] for note in first.notes] == ["The provider has refused 'summary' "[:34]]
     assert second.notes == ()
 
 

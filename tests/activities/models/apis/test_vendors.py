@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from pydantic_ai.providers import infer_provider_class
 
 from longhaul.activities.models.apis.vendors import VENDORS
 from longhaul.activities.models.model import AnswerSchema, Delta, ModelReply, ModelRequest
-from longhaul.activities.models.profiles import read_profiles
+from longhaul.activities.models.profiles import KeyPlace, read_profiles
 from longhaul.activities.models.providers import Providers
 from longhaul.activities.models.requests.thinking_origin import fitting, origin_of
 from longhaul.agent.values.conversation.messages import (
@@ -33,7 +34,7 @@ from longhaul.agent.values.spec.known_names import CLOUDS
 from longhaul.agent.values.spec.known_names import VENDORS as KNOWN
 from tests.activities.models.converse_wire import converse_turn
 from tests.activities.models.loops import answered, assert_each_goes_on_where_the_last_one_ended, beginnings
-from tests.activities.models.sample_requests import PIXEL, TIDES, WEATHER, called, returned
+from tests.activities.models.sample_requests import PIXEL, TIDES, WEATHER, Caller, called, returned
 from tests.activities.models.wire import (
     Answer,
     Wire,
@@ -397,3 +398,21 @@ async def test_twelve_turns_of_calls_each_begin_with_the_one_before(wire: Wire, 
 
     bodies = [{"messages": body.get("messages") or body["contents"]} for body in wire.bodies]
     assert_each_goes_on_where_the_last_one_ended(bodies)
+
+
+@pytest.mark.parametrize("model", ["vllm:MiniMaxAI/MiniMax-M2", "groq:qwen/qwen3-32b", "deepseek:deepseek-r1"])
+@pytest.mark.parametrize("cuts", ["", "4 9 16", " ".join(map(str, range(1, 24)))])
+async def test_a_thought_in_tags_is_no_text_however_it_is_cut(wire: Wire, model: str, cuts: str) -> None:
+    text = "<think>Hm.</think>\n\nAye."
+    ends = [0, *map(int, cuts.split()), len(text)]
+    pieces = [text[start:end] for start, end in pairwise(ends)]
+    keys = dict.fromkeys(("VLLM_API_KEY", "GROQ_API_KEY", "DEEPSEEK_API_KEY"), "sk-moss")
+    providers = Providers(keys, [KeyPlace(name, wire.url) for name in keys])
+    caller = Caller(wire.url, providers)
+    wire.answers = [Answer(chunks(*[chat_chunk({"content": piece}) for piece in pieces], chat_chunk({}, "stop")))]
+
+    reply = await caller.call(f"ai:{model}", "Hi")
+    await providers.close()
+
+    assert [block.type for block in reply.content] == ["thinking", "text"]
+    assert (caller.heard("thinking"), caller.heard("text")) == ("Hm.", "Aye.")

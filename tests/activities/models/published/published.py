@@ -26,6 +26,8 @@ Body = dict[str, Any]
 class Sent:
     body: Body
     betas: str = ""
+    version: str = "2026-10-21"
+    """Of Anthropic's API."""
     signed: Mapping[str, str] = field(default_factory=dict)
     """By signature: the digest of what its thought stood behind, or the model that has signed."""
 
@@ -71,7 +73,7 @@ class Published(Strict):
         for message in body.get("messages", ()):
             message.setdefault("content", None)  # to say nothing of it is to say that it is null
         for rule in self.rules:
-            if rule.breaks(Sent(body, self.betas, self.signed)):
+            if rule.breaks(Sent(body, self.betas, self.version, self.signed)):
                 self.broken.append(rule.name)
                 raise Refused(rule.words)
         return super()._answer(path, body)
@@ -144,10 +146,31 @@ def forces(body: Body) -> bool:
     return choice == "required"
 
 
+def effort_in(body: Body) -> str | None:
+    """Over either of OpenAI's APIs."""
+    effort: str | None = body.get("reasoning", {}).get("effort") or body.get("reasoning_effort")
+    return effort
+
+
+_LEVELS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+_EFFORTS = (
+    (r"gpt-([6-9]\.[1-9]-sol|[6-9](\.\d)?-astra)", _LEVELS[2:]),
+    (r"gpt-(5\.6|6-|6\.1-terra)", ("none", *_LEVELS[2:])),
+    (r"gpt-5\.[2-5]", ("none", *_LEVELS[2:6])),
+    (r"gpt-5\.1", ("none", *_LEVELS[2:5])),
+)
+
+
+def efforts_of(model: str) -> tuple[str, ...]:
+    """Of OpenAI's models (developers.openai.com/api/docs/models, 2026-11-29); a new one has those of the newest."""
+    return next((efforts for pattern, efforts in _EFFORTS if re.match(pattern, model)), ())
+
+
 def samples(body: Body) -> bool:
     """Whether OpenAI's model takes a temperature and the like: those that can do without reasoning, while they do."""
-    effort = body.get("reasoning", {}).get("effort") or body.get("reasoning_effort")
-    return not reasons(body["model"]) or (body["model"].startswith("gpt-5.1") and effort in (None, "none"))
+    model, effort = body["model"], effort_in(body)
+    rests = re.match(r"gpt-5\.[124]", model) is not None
+    return not reasons(model) or effort == "none" or (effort is None and rests)
 
 
 def reasons(model: str) -> bool:

@@ -165,6 +165,8 @@ OFFERS: dict[str, Offer] = {
     "a budget": Offer({"thinking_budget_tokens": 2048}),
     "a budget above the output": Offer({"thinking_budget_tokens": 9000, "max_output_tokens": 100}),
     "little output": Offer({"max_output_tokens": 1}),
+    "much output": Offer({"max_output_tokens": 200_000}),
+    "much output and an effort": Offer({"max_output_tokens": 200_000, "reasoning_effort": "max"}),
     **{f"effort {effort}": Offer({"reasoning_effort": effort})
        for effort in ("none", "minimal", "low", "medium", "high", "xhigh", "max")},
     "an effort and a budget": Offer({"reasoning_effort": "max", "thinking_budget_tokens": 2048}),

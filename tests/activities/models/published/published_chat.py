@@ -18,6 +18,8 @@ from tests.activities.models.published.published import (
     Body,
     Rule,
     Sent,
+    effort_in,
+    efforts_of,
     forces,
     functions,
     is_no_object,
@@ -249,7 +251,26 @@ RULES = (
     _rule("four stop words at most", OF_CHAT, API, "Invalid 'stop': array too long.",
           lambda sent: len(sent.body.get("stop") or ()) > 4, _both(_set(model="gpt-4.1"), _set(stop=["a"] * 5))),
     _rule("an effort that the model has", (CHAT,), REASONING, "Unsupported value: 'reasoning_effort' does not support 'max' with this model.",
-          lambda sent: sent.body.get("reasoning_effort", "low") not in ("none", "low", "medium", "high"), _set(reasoning_effort="max")),
+          lambda sent: reasons(sent.model) and effort_in(sent.body) not in (None, *efforts_of(sent.model)), _set(reasoning_effort="max")),
+    _rule("tools without an effort (GPT-5.2 to 5.5)", (CHAT,), "github.com/openai/openai-openapi/issues/541",
+          "Function tools with reasoning_effort are not supported for gpt-5.4 in /v1/chat/completions. Please use /v1/responses instead.",
+          lambda sent: bool(sent.body.get("tools")) and re.match(r"gpt-5\.[2-5]", sent.model) is not None
+          and effort_in(sent.body) not in (None, "none"), _set(model="gpt-5.4", reasoning_effort="low"), date="2026-11-29"),
+    _rule("tools with effort `none` alone (from GPT-5.6 on)", (CHAT,), "github.com/BerriAI/litellm/pull/34569",
+          "Function tools with reasoning_effort are not supported for gpt-5.6-terra in /v1/chat/completions. To use function tools, use "
+          "/v1/responses or set reasoning_effort to 'none'.",
+          lambda sent: bool(sent.body.get("tools")) and re.match(r"gpt-(5\.6|[6-9])", sent.model) is not None
+          and effort_in(sent.body) != "none", _set(model="gpt-5.6-terra"), date="2026-11-29"),
+    _rule("an effort of `low`, `high` or `max` (Kimi K3)", (KIMI,), "platform.kimi.ai/docs/guide/use-thinking-effort",
+          "invalid reasoning_effort", lambda sent: re.match(r"kimi-k[3-9]", sent.model) is not None
+          and effort_in(sent.body) not in (None, "low", "high", "max"),
+          _set(model="kimi-k3", reasoning_effort="medium"), date="2026-11-29"),
+    _rule("no effort `none` (Kimi)", (KIMI,), "platform.kimi.ai/docs/guide/use-thinking-effort",
+          "invalid reasoning_effort: none", lambda sent: effort_in(sent.body) == "none", _set(reasoning_effort="none"), date="2026-11-29"),
+    _rule("an effort that Gemini's model has", (GEMINI,), "ai.google.dev/gemini-api/docs/thinking",
+          "Thinking level is not supported for this model.", lambda sent: effort_in(sent.body) not in (None, "low", "high", "medium", "none", "minimal")
+          or ("3-pro" in sent.model and effort_in(sent.body) not in (None, "low", "high")),
+          _set(model="gemini-3-pro", reasoning_effort="minimal"), date="2026-11-29"),
     _rule("an effort of `none`, or from `minimal` to `high`", (GEMINI,), "ai.google.dev/gemini-api/docs/openai",
           "Invalid reasoning_effort: max", lambda sent: sent.body.get("reasoning_effort", "low") not in (
               "none", "minimal", "low", "medium", "high"), _set(reasoning_effort="max")),

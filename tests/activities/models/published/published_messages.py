@@ -135,14 +135,37 @@ def _is_no_image(block: dict[str, Any]) -> bool:
     return source["media_type"] not in kinds
 
 
-def _rule(name: str, source: str, words: str, breaks: Any, broken: Any, *, asked_again: bool = False) -> Rule:
-    return Rule(name, (ANTHROPIC,), source, words, breaks, broken, asked_again=asked_again)
+def _rule(name: str, source: str, words: str, breaks: Any, broken: Any, **more: Any) -> Rule:
+    return Rule(name, (ANTHROPIC,), source, words, breaks, broken, **more)
 
 
 def _both(first: Any, second: Any) -> Any:
     return lambda body: (first(body), second(body))
 
 
+def _never_rests(sent: Sent) -> bool:
+    return re.search(r"fable-5|mythos-5|opus-(5-5|[6-9])", sent.model) is not None
+
+
+def _effort(sent: Sent) -> str:
+    return str(sent.body.get("output_config", {}).get("effort", ""))
+
+
+def _efforts(sent: Sent) -> tuple[str, ...]:
+    """Which a model has."""
+    if _version(sent) < (4, 5) or re.search(r"(haiku|sonnet)-4-5", sent.model):
+        return ()
+    few = ("low", "medium", "high")
+    return few if "opus-4-5" in sent.model else (*few, "max") if _version(sent) == (4, 6) else (*few, "xhigh", "max")
+
+
+def _most_output(sent: Sent) -> int:
+    return 64_000 if _version(sent) < (4, 6) else 128_000
+
+
+NEWER = "2026-10-21"
+VERSIONS = f"{DOCS}api/migration-2026-10-21"
+_SONNET = _set(model="claude-sonnet-4-6", thinking={"type": "disabled"})
 _PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/tiff", "data": "AAAA"}}
 _OPUS, _OLD = _set(model="claude-opus-5-5", thinking={"type": "adaptive"}), _set(thinking={"type": "disabled"})
 
@@ -195,9 +218,29 @@ RULES = (
           lambda sent: _thinks(sent) in ("enabled", "adaptive") and forces(sent.body),
           _set(tool_choice={"type": "any"})),
     _rule("no forced call at all (from 5.1 on)", FABLE, "tool_choice: forced tool use is not supported for this model",
-          lambda sent: _version(sent) >= (5, 1) and forces(sent.body),
-          _both(_set(model="claude-fable-5-1", thinking={"type": "adaptive"}), _set(tool_choice={"type": "any"})),
-          asked_again=True),
+          lambda sent: _version(sent) >= (5, 1) and "haiku" not in sent.model and forces(sent.body),
+          _both(_set(model="claude-fable-5-1", thinking={"type": "adaptive"}), _set(tool_choice={"type": "any"}))),
+    _rule("no temperature, top_p or top_k (API version 2026-10-21)", VERSIONS, "temperature: Extra inputs are not permitted",
+          lambda sent: sent.version >= NEWER and bool({"temperature", "top_p", "top_k"} & sent.body.keys()),
+          _both(_SONNET, _set(temperature=1)), date="2026-11-29"),
+    _rule("documents are the user's (API version 2026-10-21)", VERSIONS, "messages.1.content.0: Input tag 'document' found",
+          lambda sent: sent.version >= NEWER and any(
+              block["type"] == "document" for message in sent.body["messages"] if message["role"] == "assistant" for block in message["content"]),
+          lambda body: body["messages"][1]["content"].append({"type": "document", "source": {"type": "url", "url": "https://x"}}), date="2026-11-29"),
+    _rule("a user's words have no citations (API version 2026-10-21)", VERSIONS, "citations: Extra inputs are not permitted",
+          lambda sent: sent.version >= NEWER and any(
+              block.get("citations") for message in sent.body["messages"] if message["role"] == "user" for block in message["content"]),
+          _block(0, 0, citations=[{"type": "char_location"}]), date="2026-11-29"),
+    _rule("thinking ends with `between_tools` (Sonnet 5.5)", f"{DOCS}models/sonnet-5-5/migration-guide",
+          '"thinking.type.disabled" is not supported for this model; use "between_tools"',
+          lambda sent: _thinks(sent) == "disabled" and "sonnet-5-5" in sent.model,
+          _both(_OLD, _set(model="claude-sonnet-5-5")), date="2026-11-29"),
+    _rule("no effort above `high` while thinking is off (from 5 on)", f"{DOCS}build-with-claude/effort",
+          "`xhigh` and `max` need thinking", lambda sent: _thinks(sent) in ("disabled", "between_tools")
+          and _version(sent) >= (5, 0) and _effort(sent) in ("xhigh", "max"),
+          _both(_OLD, _set(model="claude-opus-5-0", output_config={"effort": "max"})), date="2026-11-29"),
+    _rule("no more output than the model writes", f"{DOCS}about-claude/models/overview", "max_tokens: 200000 > 64000",
+          lambda sent: sent.body["max_tokens"] > _most_output(sent), _set(max_tokens=200_000), date="2026-11-29"),
     _rule("more output than thinking", THINKING, "`max_tokens` must be greater than `thinking.budget_tokens`.",
           lambda sent: sent.body["max_tokens"] <= sent.body.get("thinking", {}).get("budget_tokens", 0),
           _set(max_tokens=2048)),
@@ -209,12 +252,10 @@ RULES = (
     _rule("adaptive thinking from 4.6 on", f"{DOCS}build-with-claude/adaptive-thinking",
           "adaptive thinking is not supported on this model",
           lambda sent: _thinks(sent) == "adaptive" and _version(sent) < (4, 6), _set(thinking={"type": "adaptive"})),
-    _rule("thinking can't be off (from 5.1 on)", FABLE, '"thinking.type.disabled" is not supported for this model',
-          lambda sent: _thinks(sent) == "disabled" and _version(sent) >= (5, 1), _both(_OLD, _set(model="claude-fable-5-1"))),
+    _rule("thinking can't be off (Fable, Mythos, Opus from 5.5 on)", FABLE, '"thinking.type.disabled" is not supported for this model',
+          lambda sent: _thinks(sent) in ("disabled", "between_tools") and _never_rests(sent), _both(_OLD, _set(model="claude-fable-5-1"))),
     _rule("an effort that the model has", f"{DOCS}build-with-claude/effort", "This model does not support the effort parameter.",
-          lambda sent: "effort" in sent.body.get("output_config", {}) and (
-              _version(sent) < (4, 5) or "haiku-4" in sent.model
-              or sent.body["output_config"]["effort"] not in ("low", "medium", "high", "xhigh", "max")),
+          lambda sent: _effort(sent) not in ("", *_efforts(sent)),
           _set(output_config={"effort": "low"})),
     _rule("no temperature from 4.7 on", OPUS, "`temperature` is not supported on this model",
           lambda sent: "temperature" in sent.body and _version(sent) >= (4, 7), _both(_OPUS, _set(temperature=0.5))),

@@ -70,15 +70,23 @@ KINDS = (
     Kind(ANTHROPIC, "claude-haiku-4-5", "anthropic", "api.anthropic.com", settings={"thinking_budget_tokens": 2048}),
     Kind(ANTHROPIC, "claude-opus-4-8", "anthropic", "api.anthropic.com"),
     Kind(ANTHROPIC, "claude-opus-5-5", "anthropic", "api.anthropic.com"),
+    Kind(ANTHROPIC, "claude-sonnet-4-6", "anthropic", "api.anthropic.com"),
+    Kind(ANTHROPIC, "claude-sonnet-5-5", "anthropic", "api.anthropic.com"),
+    Kind(ANTHROPIC, "claude-opus-6-1", "anthropic", "api.anthropic.com"),
     Kind(RESPONSES, "gpt-5.1", "openai", "api.openai.com/v1"),
+    Kind(RESPONSES, "gpt-6.1-terra", "openai", "api.openai.com/v1"),
+    Kind(RESPONSES, "gpt-6.9-sol", "openai", "api.openai.com/v1"),
     Kind(RESPONSES, "gpt-4.1", "openai", "api.openai.com/v1"),
     Kind(AZURE, "gpt-5.1", "openai", "team.openai.azure.com/openai/v1", family="gpt-5.1"),
     Kind(XAI, "grok-4.7", "xai", "api.x.ai/v1"),
     Kind(XAI, "grok-4.3", "xai", "api.x.ai/v1"),
     Kind(XAI, "grok-build-0.1", "xai", "api.x.ai/v1"),
     Kind(CHAT, "gpt-5.1", "openai-chat", "api.openai.com/v1"),
+    Kind(CHAT, "gpt-5.4", "openai-chat", "api.openai.com/v1"),
+    Kind(CHAT, "gpt-5.6-terra", "openai-chat", "api.openai.com/v1"),
     Kind(DEEPSEEK, "deepseek-v4-pro", "openai-chat", "api.deepseek.com"),
     Kind(KIMI, "kimi-k2.6", "openai-chat", "api.moonshot.ai/v1"),
+    Kind(KIMI, "kimi-k5", "openai-chat", "api.moonshot.ai/v1"),
     Kind(GEMINI, "gemini-3-pro", "openai-chat", "generativelanguage.googleapis.com/v1beta/openai"),
     Kind(OPEN, "qwen3", "openai-chat", "vllm.example/v1"),
     Kind(GOOGLE, "gemini-3-pro", "ai:google", "generativelanguage.googleapis.com"),
@@ -215,8 +223,9 @@ def test_each_rule_refuses_what_breaks_it_and_nothing_else(server: str, body: Bo
 
 def test_the_page_has_a_row_for_each_rule() -> None:
     """`python -m tests.activities.models.published.published_page` prints them."""
-    page = (Path(__file__).parents[4] / "docs" / "agents" / "models.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[4] / "docs" / "agents" / "providers.md").read_text(encoding="utf-8")
 
     assert table() in page
-    assert len({rule.name for rule in RULES}) >= 40
+    assert len({rule.name for rule in RULES}) >= 60
+    assert len({rule.name for rule in RULES if "2026-10-21" in rule.name}) == 3
     assert {server for rule in RULES for server in rule.servers} == set(SERVERS)

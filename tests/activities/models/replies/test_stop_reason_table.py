@@ -14,7 +14,7 @@ from openai.types.responses.response_status import ResponseStatus
 from longhaul.activities.models.failures.failure_classification import judge
 from longhaul.activities.models.failures.status_table import IncompleteStreamError, ProviderError
 from longhaul.activities.models.model import ModelReply, has_failed, is_known, stop_of, tells_nothing
-from longhaul.activities.models.model_limits import MOST_TOKENS, THINKING_TOKENS, output_limit
+from longhaul.activities.models.requests.model_parameters import MOST_TOKENS, THINKING_TOKENS, output_limit
 from longhaul.agent.values.conversation.messages import StopReason, TextBlock, ToolCallBlock, Usage
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from tests.activities.models.apis.test_vendors import GOOGLES, asking

@@ -150,3 +150,14 @@ def test_a_reply_that_says_nothing_has_no_output_to_estimate() -> None:
 def test_a_usage_of_another_form_is_none(told: object) -> None:
     assert openai_usage(told) == Usage()
     assert anthropic_usage(anthropic_counts(told)) == Usage()
+
+
+def test_what_anthropic_keeps_for_an_hour_is_counted_by_itself() -> None:
+    kept = {"ephemeral_5m_input_tokens": 100, "ephemeral_1h_input_tokens": 900}
+    told = {"input_tokens": 5, "output_tokens": 7, "cache_creation_input_tokens": 1_000, "cache_creation": kept}
+
+    usage = anthropic_usage(anthropic_counts(told))
+
+    assert usage == Usage(
+        input_tokens=1_005, output_tokens=7, cache_creation_input_tokens=1_000, cache_creation_1h_input_tokens=900
+    )

@@ -19,9 +19,13 @@ LEVELS: dict[tuple[str, ...] | None, tuple[str, ...]] = {
     (*LMH, "xhigh", "max"): (
         "claude-opus-4-7", "claude-opus-4-8", "claude-sonnet-5", "claude-opus-5-5", "claude-fable-5",
         "claude-fable-5-2", "claude-mythos-5-1", "anthropic/claude-opus-4.8", "us.anthropic.claude-sonnet-5-5-v1:0",
+        "claude-opus-4-8[1m]", "claude-next", "claude-opus-7", "gpt-6-astra", "gpt-6.1-sol", "gpt-6.2-sol", "gpt-6",
+        "openai/gpt-7-sol",
     ),
     (*LMH, "max"): ("claude-opus-4-6", "claude-sonnet-4-6", "claude-mythos-preview", "anthropic/claude-opus-4.6"),
-    ("low", "high"): ("gemini-3-pro-preview", "google/gemini-3-pro", "grok-3-mini"),
+    ("low", "high"): ("gemini-3-pro-preview", "google/gemini-3-pro"),
+    ("none", "low", "high"): ("grok-3-mini",),
+    ("low", "high", "max"): ("kimi-k3", "moonshotai/kimi-k3.1-pro", "kimi-k4", "glm-5.3", "zai-org/GLM-6"),
     LMH: (
         "gemini-3.1-pro-preview",
         "claude-opus-4-5", "claude-opus-4-5-20251101", "o1", "o3-mini", "openai/o4-mini", "gpt-5-codex",
@@ -31,17 +35,18 @@ LEVELS: dict[tuple[str, ...] | None, tuple[str, ...]] = {
         "claude-sonnet-4-5", "claude-haiku-4-5-20251001", "claude-sonnet-4-20250514", "claude-opus-4-1",
         "claude-3-7-sonnet-latest", "claude-3-opus-20240229", "gpt-4.1", "gpt-4o-mini", "openai/gpt-4o",
         "gpt-3.5-turbo", "gpt-5-chat-latest", "gpt-5.2-chat", "chatgpt-4o-latest", "grok-4.20-0309-reasoning",
-        "grok-build-0.1", "grok-code-fast-1",
+        "grok-build-0.1", "grok-code-fast-1", "kimi-k2-thinking",
     ),
     ("minimal", *LMH): ("gpt-5", "gpt-5-mini", "gpt-5-nano-2025-08-07", "openai/gpt-5"),
     ("none", *LMH): ("gpt-5.1", "ft:gpt-5.1:acme", "grok-4.3", "grok-latest", "grok-4", "grok-4-fast-reasoning"),
     ("none", *LMH, "xhigh"): ("gpt-5.2", "gpt-5.4-mini", "openai/gpt-5.5"),
-    ("none", *LMH, "xhigh", "max"): ("gpt-5.6", "gpt-5.6-terra"),
-    (*LMH, "xhigh"): ("gpt-5.1-codex-max", "gpt-5.3-codex", "grok-4.7", "x-ai/grok-4.7", "grok-4.20-multi-agent-0309"),
+    ("none", *LMH, "xhigh", "max"): ("gpt-5.6", "gpt-5.6-terra", "gpt-6-luna", "gpt-6.1-terra"),
+    (*LMH, "xhigh"): ("gpt-5.1-codex-max", "gpt-5.3-codex", "grok-4.7", "x-ai/grok-4.7", "grok-4.20-multi-agent-0309",
+                       "grok-5"),
     ("high",): ("gpt-5-pro",),
     ("medium", "high", "xhigh"): ("gpt-5.2-pro",),
     ("none", "minimal", *LMH): ("gemini-3.5-flash", "google/gemini-2.5-flash"),
-    None: ("gpt-6", "deepseek-v4-pro", "qwen3-max", "kimi-k2-thinking", "my-deployment", "grok-5", "claude-next", "m2"),
+    None: ("deepseek-v4-pro", "qwen3-max", "my-deployment", "m2"),
 }  # fmt: skip
 
 

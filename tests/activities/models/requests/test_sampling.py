@@ -12,6 +12,7 @@ from longhaul.agent.values.spec.agent_spec import ModelConfig
 from tests.activities.models.wire import Answer, Wire, says_of
 
 TOP_P = "The field top_p was left out: this model takes none with these settings."
+TEMPERATURE = "The temperature was left out: this model takes none with these settings."
 STOP = "The list of stop words was left out: this model takes none with these settings."
 
 
@@ -24,12 +25,16 @@ STOP = "The list of stop words was left out: this model takes none with these se
         ("anthropic:claude-haiku-4-5", {"top_p": 0.97}, {"thinking_budget_tokens": 2048}, {"top_p": 0.97}, set()),
         ("anthropic:claude-haiku-4-5", {}, {"temperature": 2}, {"temperature": 1}, {
             "The temperature is 1: Anthropic takes no more."}),
-        ("openai:gpt-5.1", {"top_p": 0.5}, {}, {}, {TOP_P}),
+        ("openai:gpt-5.1", {"top_p": 0.5}, {"reasoning_effort": "low"}, {}, {TOP_P}),
+        ("openai:gpt-5.1", {"top_p": 0.5}, {}, {"top_p": 0.5}, set()),
+        ("openai:gpt-6.1-terra", {"top_p": 0.5}, {"temperature": 0.2}, {}, {TOP_P, TEMPERATURE}),
+        ("openai:gpt-6.1-terra", {}, {"temperature": 0.2, "reasoning_effort": "none"}, {"temperature": 0.2}, set()),
+        ("openai:gpt-6.2-sol", {}, {"temperature": 0.2, "reasoning_effort": "none"}, {}, {TEMPERATURE}),
         ("openai:gpt-4.1", {"top_p": 0.5}, {"max_output_tokens": 3}, {"top_p": 0.5, "max_output_tokens": 16}, set()),
-        ("openai-chat:our-own", {"family": "gpt-5.1", "top_p": 0.5, "stop": ["END"]}, {}, {}, {TOP_P, STOP}),
+        ("openai-chat:our-own", {"family": "gpt-5", "top_p": 0.5, "stop": ["END"]}, {}, {}, {TOP_P, STOP}),
         ("openai-chat:gpt-4.1", {"top_p": 0.5, "stop": ["END"]}, {}, {"top_p": 0.5, "stop": ["END"]}, set()),
         ("openai-chat:kimi-k2.6", {"top_p": 0.5}, {"temperature": 0.5}, {}, {
-            TOP_P, "The temperature was left out: this model has one of its own."}),
+            TOP_P, TEMPERATURE}),
         ("openai-chat:moonshot-v1-8k", {}, {"temperature": 0.5}, {"temperature": 0.5}, set()),
     ],
 )  # fmt: skip
