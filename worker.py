@@ -79,6 +79,7 @@ from longhaul.activities.tools.registry import Toolbox, default_tools, load_modu
 from longhaul.activities.tools.sandbox_call import Boxes
 from longhaul.activities.tools.session_tools import StartAgent, inside_tools
 from longhaul.activities.tools.skills import SkillLoaders, load_skill_loaders
+from longhaul.activities.tools.web import web_tools
 from longhaul.activities.worker_output import MaskedFailures, mask_logs, masked_output
 from longhaul.activities.worker_parts import WorkerParts
 from longhaul.agent.plain.errors import LonghaulError
@@ -243,6 +244,7 @@ def toolbox_of(
         StartAgent(),
         Recall(segments, kept),
         *memory_tools(lasting),
+        *web_tools(settings.web_search, settings.web_private, robots=settings.web_robots),
     ]
     return Toolbox([*ours, *load_modules(settings.tools)])
 

@@ -23,6 +23,7 @@ from longhaul.activities.models.providers import Providers
 from longhaul.activities.telemetry.prices import Prices
 from longhaul.activities.tools.registry import describe
 from longhaul.activities.tools.session_tools import BadAskedSchema, GenerateResponse
+from longhaul.activities.tools.web import why_missing
 from longhaul.activities.worker_parts import WorkerParts
 from longhaul.agent.decision import BEHAVIOUR
 from longhaul.agent.entries import Prepared
@@ -135,7 +136,7 @@ class Preparation:
         """Raises NotHere for what another worker may have, and ModelFailed for what none can be right about."""
         missing = [name for name in spec.all_tools if self._toolbox.get(name) is None]
         if missing:
-            hint = did_you_mean(missing[0], self._toolbox.names, "they have")
+            hint = why_missing(missing[0]) or did_you_mean(missing[0], self._toolbox.names, "they have")
             raise not_here(f"no tool is named {missing[0]!r} on the workers that were asked; {hint}")
         if unknown := self._secrets.missing(spec.secrets.names if spec.secrets else ()):
             meant = nearest(unknown[0], self._secrets.names)

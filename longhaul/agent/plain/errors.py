@@ -186,6 +186,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "sql": ("psycopg", "pymysql", "sqlalchemy"),
     "telemetry": ("opentelemetry",),
     "vectors": ("numpy",),
+    "web": ("html_to_markdown",),
     "worker": (
         "anthropic", "httpx2", "jsonschema", "openai", "pythonjsonlogger", "referencing",
         "tiktoken", "tree_sitter", "tree_sitter_bash", "uvloop", "yaml",
