@@ -46,6 +46,7 @@ from longhaul.agent.values.conversation.messages import (
     message_digest,
 )
 from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE
+from longhaul.agent.values.tool_index import CALL_TOOL
 from longhaul.stores.streams.publisher import Outlet
 
 log = logging.getLogger(__name__)
@@ -333,4 +334,6 @@ def _nobody(_: Delta) -> None:
 
 
 def _publish(outlet: Outlet, delta: Delta) -> None:
+    if delta.tool_name == CALL_TOOL:
+        return  # people see the call that it stands for, once it is read
     outlet.write(delta.kind, delta.text, block=delta.index, tool_call_id=delta.tool_call_id, name=delta.tool_name)

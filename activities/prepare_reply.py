@@ -38,6 +38,7 @@ from longhaul.agent.values.spec.summary_template import BadTemplate
 from longhaul.agent.values.spec.workspace import FAST_SECONDS
 from longhaul.agent.values.subagents import agents_text
 from longhaul.agent.values.tool_groups import described
+from longhaul.agent.values.tool_index import CALL_TOOL, FIND_TOOLS, head_of, looked_up
 from longhaul.stores.state.store import UserRules
 
 ENCODING_SECONDS = 1.0
@@ -93,6 +94,9 @@ class Preparation:
             *served.descriptors([name for name in served.names if self._toolbox.get(name) is None]),
             *_finish_function(ask),
         )
+        if looked_up(tools):
+            known = {tool.name for tool in tools}
+            tools += self._toolbox.descriptors([name for name in (FIND_TOOLS, CALL_TOOL) if name not in known])
         root, nonce = await self._bind(ask)
         of_user = await found(self._rules, ask.user_id, ask.user_rules_digest)
         window = self._window(ask.spec)
@@ -202,7 +206,7 @@ class Preparation:
         secret may stand in them."""
         told = self._prompting.prompt_for(ask, root, window)
         prompt = self._secrets.masker.masked(told.system_prompt)
-        fixed = self._counter.count_fixed(prompt, tools, ask.spec.model)
+        fixed = self._counter.count_fixed(prompt, head_of(tools), ask.spec.model)
         left_out = tuple(map(self._secrets.masker.masked, told.left_out))
         return Prompted(prompt, self._secrets.out_of_messages(told.hints), left_out), fixed
 

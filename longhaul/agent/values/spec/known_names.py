@@ -43,6 +43,7 @@ TOOLS = (
     *("view_historical_plans", "recover_historical_plan"),
     *("record_to_memory", "retrieve_from_memory", "retrieve_knowledge"),
     *(WEB_FETCH, WEB_SEARCH),
+    *("find_tools", "call_tool"),
 )
 """Without a module. A rule about one counts also where the agent lacks it: those of files hold for Bash too."""
 MCP = "mcp__"
