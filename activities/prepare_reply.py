@@ -21,9 +21,8 @@ from longhaul.activities.models.failures.status_table import SetupError
 from longhaul.activities.models.model_limits import most_written, window_of
 from longhaul.activities.models.providers import Providers
 from longhaul.activities.telemetry.prices import Prices
-from longhaul.activities.tools.registry import describe
+from longhaul.activities.tools.registry import describe, why_missing
 from longhaul.activities.tools.session_tools import BadAskedSchema, GenerateResponse
-from longhaul.activities.tools.web import why_missing
 from longhaul.activities.worker_parts import WorkerParts
 from longhaul.agent.decision import BEHAVIOUR
 from longhaul.agent.entries import Prepared
@@ -36,7 +35,7 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.known_names import without_tool
 from longhaul.agent.values.spec.summary_template import BadTemplate
 from longhaul.agent.values.spec.workspace import FAST_SECONDS
-from longhaul.agent.values.subagents import agents_text
+from longhaul.agent.values.subagents import AGENT, agents_text
 from longhaul.agent.values.tool_groups import described
 from longhaul.agent.values.tool_index import CALL_TOOL, FIND_TOOLS, head_of, looked_up
 from longhaul.stores.state.store import UserRules
@@ -228,7 +227,7 @@ def _finish_function(ask: PrepareReply) -> tuple[ToolDescriptor, ...]:
 
 def _as_told(tool: ToolDescriptor, spec: AgentSpec) -> ToolDescriptor:
     """The descriptor as this agent's model gets it: with its groups, or with the agents that it may start."""
-    if not tool.child:
+    if tool.name != AGENT:
         return described(tool, spec.tool_groups)
     agents = {name: agent.description for name, agent in spec.agents.items()}
     text = agents_text(agents, spec.max_children, spec.levels - 1)

@@ -251,17 +251,10 @@ def _line(text: str, most: int) -> str:
 
 def web_tools(search: str, private: str, *, robots: bool) -> list[Tool]:
     """Those that can work here: `WebFetch` with its extra, `WebSearch` with an endpoint. Raises ToolSetupError."""
-    fetching = [WebFetch(Reach(read_networks(private)), asks_robots=robots)] if _has_web() else []
+    fetching = [WebFetch(Reach(read_networks(private)), asks_robots=robots)] if has_web() else []
     return [*fetching, *([WebSearch(search)] if search else [])]
 
 
-def why_missing(name: str) -> str:
-    """Of a tool that this worker lacks: how it gets it; empty for any other."""
-    return {
-        WEB_FETCH: "" if _has_web() else "it comes with an extra: pip install 'longhaul-agents[web]'",
-        WEB_SEARCH: "set LONGHAUL_WEB_SEARCH to the address of a search engine on the workers",
-    }.get(name, "")
-
-
-def _has_web() -> bool:
+def has_web() -> bool:
+    """Whether the extra is installed."""
     return importlib.util.find_spec("html_to_markdown") is not None

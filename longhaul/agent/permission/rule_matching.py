@@ -43,7 +43,7 @@ from longhaul.agent.plain.values import OpenValue
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
 from longhaul.agent.values.spec.known_names import FILE_TOOLS, MCP, WEB_FETCH
 from longhaul.agent.values.spec.mcp import server_of
-from longhaul.agent.values.subagents import AGENT
+from longhaul.agent.values.subagents import AGENT, RUN_PROGRAM
 
 PREFIX_ENDING = ":*"
 
@@ -397,7 +397,7 @@ def rule_names(tool: str) -> tuple[str, ...]:
 
 def is_by_argument(tool: str) -> bool:
     """Whether the content of a rule about this tool speaks of its arguments."""
-    return tool == AGENT or tool.startswith(MCP)
+    return tool in (AGENT, RUN_PROGRAM) or tool.startswith(MCP)
 
 
 def wrong_pattern(content: str) -> str:

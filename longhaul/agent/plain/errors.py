@@ -182,6 +182,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "encryption": ("cryptography",),
     "knowledge": ("pypdf",),
     "mcp": ("mcp", "mcp_types"),
+    "programs": ("pydantic_monty",),
     "serve": ("jinja2", "markdown_it", "markupsafe", "nh3", "python_multipart", "starlette", "uvicorn"),
     "sql": ("psycopg", "pymysql", "sqlalchemy"),
     "telemetry": ("opentelemetry",),

@@ -46,7 +46,7 @@ FIND_TOOL = InsideTool(
     name=FIND_TOOLS,
     description=f"""\
 Looks up tools that you have by name alone, and answers with what they do and the arguments that they take. Say what \
-you want to do, or give names. Then call them by {CALL_TOOL}. What you have looked up once you need not look up again.""",
+you want to do, or give names. Then call them by {CALL_TOOL}. What you have looked up need not be looked up again.""",
     input_schema={
         "type": "object",
         "properties": {

@@ -37,7 +37,7 @@ WEB_FETCH, WEB_SEARCH = "WebFetch", "WebSearch"
 DEFAULT_TOOLS = ("Bash", *FILE_TOOLS, "recall")
 TOOLS = (
     *(*DEFAULT_TOOLS, "BashOutput", "KillShell", "Skill"),
-    *("Agent", "AgentList", "AgentSend", "AgentStop"),
+    *("RunProgram", "Agent", "AgentList", "AgentSend", "AgentStop"),
     *("todo_write", "plan_enter", "plan_exit", "reset_equipped_tools", "sleep", "wait_for"),
     *("create_plan", "revise_current_plan", "update_subtask_state", "finish_subtask", "view_subtasks", "finish_plan"),
     *("view_historical_plans", "recover_historical_plan"),
