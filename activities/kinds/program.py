@@ -8,10 +8,15 @@ a process that is killed with the step. Its clock stands still and its chance is
 to be.
 """
 
+import importlib.metadata
 import importlib.util
+import os
+import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from longhaul.activities.kinds.kind import AgentKind, CallResult, KindCall, KindSession, agent_kind
@@ -39,7 +44,7 @@ def has_interpreter() -> bool:
 
 
 @agent_kind(PROGRAM)
-class Program(AgentKind):
+class ProgramKind(AgentKind):
     async def reply(self, msg: Msg, session: KindSession) -> str:
         """What the program printed, and the value of its last line. Raises KindFailed where it fails."""
         import pydantic_monty as monty  # noqa: PLC0415  comes with an extra
@@ -71,7 +76,7 @@ def _running(program: str) -> Iterator[tuple[Any, Any]]:
     printed = monty.CollectString(PRINTED_BYTES)
     try:
         with (
-            monty.Monty(max_processes=1, request_timeout=COMPUTING_SECONDS * 1.5) as pool,
+            monty.Monty(binary_path=_interpreter(), max_processes=1, request_timeout=COMPUTING_SECONDS * 1.5) as pool,
             pool.checkout(
                 script_name="program.py",
                 limits={
@@ -87,6 +92,26 @@ def _running(program: str) -> Iterator[tuple[Any, Any]]:
         raise KindFailed(_why(error.display(), printed.output)) from None
     except (monty.MontyError, TimeoutError) as error:
         raise KindFailed(_why(f"{type(error).__name__}: {error}", printed.output)) from None
+
+
+def _interpreter() -> Path:
+    """A copy of the interpreter that nobody may read: Linux then shows its environment, which holds the worker's keys,
+    to no other process of the same user, and no results in its memory either. Raises KindFailed where none can be."""
+    from pydantic_monty._binary import find_monty_binary  # noqa: PLC0415  it has no public word
+
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "longhaul"
+    copy = cache / f"monty-{importlib.metadata.version('pydantic-monty-runtime')}"
+    if not copy.exists():
+        try:
+            cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=cache)
+            os.close(handle)
+            shutil.copyfile(find_monty_binary(), name)
+            Path(name).chmod(0o100)
+            Path(name).replace(copy)
+        except OSError as error:
+            raise KindFailed(f"its interpreter can't be copied to {str(copy)!r}: {error.strerror}") from None
+    return copy
 
 
 def _calls_of(session: KindSession, name: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> list[KindCall]:

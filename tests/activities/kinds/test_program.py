@@ -1,17 +1,19 @@
 """The interpreter of programs: what a program may do, and that it does the same each time."""
 
+import stat
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from longhaul.activities.kinds.kind import CallResult, KindCall, KindSession
 from longhaul.activities.kinds.next_step import Done, KindAnswer, KindFailed, digest, next_of, told
-from longhaul.activities.kinds.program import Program
+from longhaul.activities.kinds.program import ProgramKind
 from longhaul.agent.values.conversation.messages import UserMsg
 
 
 def step(program: str, *done: Done) -> Any:
-    return next_of(Program, UserMsg("lamp", program), KindSession(), "program", done)
+    return next_of(ProgramKind, UserMsg("lamp", program), KindSession(), "program", done)
 
 
 def played(program: str, **results: CallResult) -> tuple[str, list[tuple[str, str]]]:
@@ -89,6 +91,19 @@ def test_what_it_may_not_do_fails_with_a_reason(program: str, why: str) -> None:
 
 def test_an_endless_program_is_ended() -> None:
     assert "time limit exceeded" in failure("while True: pass")
+
+
+def test_no_process_of_the_same_user_can_read_the_interpreter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    assert played("1 + 1")[0] == "2"
+    assert played("1 + 2")[0] == "3"
+
+    (copy,) = (tmp_path / "longhaul").iterdir()
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o100, "Linux hides what runs from a file that can't be read"
+    (tmp_path / "full").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "full"))
+    assert "its interpreter can't be copied" in failure("1")
 
 
 def test_clock_and_chance_are_the_same_each_time_and_sleep_takes_none() -> None:

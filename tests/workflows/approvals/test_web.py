@@ -37,6 +37,23 @@ async def test_a_host_that_no_rule_opens_asks_and_its_page_taints(unserved: Stag
         assert "WebFetch(domain:localhost)" in [rule.spelt() for rule in state.permission_context.rules]
 
 
+async def test_a_page_that_a_program_reads_taints_its_session(unserved: Stage) -> None:
+    unserved.settings = unserved.settings.model_copy(update={"web_private": "127.0.0.0/8"})
+    async with unserved.another_worker(), serving_site({"/day": Page(b"<p>At six.</p>")}) as site:
+        program = f"'six' in WebFetch(url='http://127.0.0.1:{site.port}/day')"
+        session = unserved.session(
+            calls("RunProgram", program=program),
+            {"text": "Six."},
+            tools=("RunProgram", "WebFetch"),
+            permission={"rules": [{"tool_name": "WebFetch", "rule_content": "domain:127.0.0.1"}]},
+        )
+
+        done = await session.reply("When is high water?")
+
+        assert results(done) == [(ToolResultState.SUCCESS, "True")]
+        assert (await session.state()).tainted
+
+
 async def test_an_agent_reads_why_its_workers_lack_the_search(stage: Stage) -> None:
     session = stage.session({"text": "Never."}, tools=("WebSearch",))
 
