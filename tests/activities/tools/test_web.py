@@ -136,6 +136,22 @@ async def test_nobody_is_asked_about_an_address_that_would_be_refused(url: str, 
     assert any(each in found for each in why.split("|")), found
 
 
+@pytest.mark.parametrize(
+    ("url", "host", "told"),
+    [
+        ("https://tides.example/day?a=b", "tides.example", ""),
+        ("HTTPS://Tides.EXAMPLE./", "tides.example", ""),
+        ("https://fähre.example/", "xn--fhre-loa.example", "'fähre.example' is asked for as 'xn--fhre-loa.example'"),
+        ("https://[2606:2800:220:1::1]:8443/", "2606:2800:220:1::1", ""),
+        ("  https://tides.example:8443/ ", "tides.example", ""),
+    ],
+)
+async def test_a_host_is_found_by_one_name_however_it_is_written(url: str, host: str, told: str, place: Place) -> None:
+    facts = await WebFetch().examine({"url": url}, place)
+
+    assert (facts.arguments_error, facts.hosts, facts.notice, facts.read_only) == ("", (host,), told, True)
+
+
 @pytest.mark.parametrize("host", ["tides.example", "inner.example", "mixed.example"])
 async def test_a_name_that_leads_to_a_private_address_is_not_asked(host: str, place: Place) -> None:
     async with serving_site({"/": Page(PAGE)}) as site:

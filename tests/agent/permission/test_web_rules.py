@@ -111,6 +111,20 @@ def test_a_rule_about_the_search_has_no_pattern() -> None:
         check_rule(PermissionRule(tool_name="WebSearch", rule_content="tides"))
 
 
+def test_the_search_asks_until_a_rule_opens_it_whole() -> None:
+    search = ToolDescriptor(name="WebSearch", effect=Effect.READ, untrusted=True)
+
+    def searching(*rules: PermissionRule, mode: str = "default") -> Behavior:
+        context = PermissionContext(rules=rules, mode=PermissionMode(mode))
+        return decide_call(search, "{}", asking("searx.example"), context, "/proj").behavior
+
+    opened = PermissionRule(tool_name="WebSearch")
+    assert (searching(), searching(mode="explore")) == (ASK, DENY)
+    assert (searching(opened), searching(opened, mode="explore")) == (ALLOW, ALLOW)
+    decision = decide_call(search, "{}", asking("searx.example"), PermissionContext(), "/proj")
+    assert [each.spelt() for each in decision.suggested_rules] == ["WebSearch"]
+
+
 def test_what_an_agent_grants_covers_hosts_that_it_names() -> None:
     grantable = ("WebFetch(domain:*.tides.example)",)
 
