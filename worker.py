@@ -49,6 +49,7 @@ from longhaul.activities.context.tool_results import Returning
 from longhaul.activities.examine_calls import Examination
 from longhaul.activities.kinds.kind_registry import load_kinds
 from longhaul.activities.kinds.kind_turns import KindTurns
+from longhaul.activities.kinds.program import has_interpreter
 from longhaul.activities.masker import Masker
 from longhaul.activities.mcp.allowed_servers import open_servers
 from longhaul.activities.mcp.servers import McpServers
@@ -79,8 +80,9 @@ from longhaul.activities.tools.bash import Outputs
 from longhaul.activities.tools.recall import Recall
 from longhaul.activities.tools.registry import Toolbox, default_tools, load_modules, load_postprocessors
 from longhaul.activities.tools.sandbox_call import Boxes
-from longhaul.activities.tools.session_tools import StartAgent, inside_tools
+from longhaul.activities.tools.session_tools import RunProgram, StartAgent, inside_tools
 from longhaul.activities.tools.skills import SkillLoaders, load_skill_loaders
+from longhaul.activities.tools.web import web_tools
 from longhaul.activities.worker_output import MaskedFailures, mask_logs, masked_output
 from longhaul.activities.worker_parts import WorkerParts
 from longhaul.agent.plain.errors import LonghaulError
@@ -265,8 +267,10 @@ def toolbox_of(
         *default_tools(box=box_of(settings), outputs=outputs, loaders=loaders),
         *inside_tools(),
         StartAgent(),
+        *([RunProgram()] if has_interpreter() else []),
         Recall(segments, kept),
         *memory_tools(lasting),
+        *web_tools(settings.web_search, settings.web_private, robots=settings.web_robots),
     ]
     return Toolbox([*ours, *load_modules(settings.tools)])
 

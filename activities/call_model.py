@@ -48,6 +48,7 @@ from longhaul.agent.values.conversation.messages import (
 )
 from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE
 from longhaul.agent.values.prompt_cache import MissReason, missed_tokens
+from longhaul.agent.values.tool_index import CALL_TOOL
 from longhaul.stores.blobs.blobs import BlobsUnavailable
 from longhaul.stores.keys.keyring import NoKey
 from longhaul.stores.offload.session_blobs import SessionBlobs
@@ -393,4 +394,6 @@ def _nobody(_: Delta) -> None:
 
 
 def _publish(outlet: Outlet, delta: Delta) -> None:
+    if delta.tool_name == CALL_TOOL:
+        return  # people see the call that it stands for, once it is read
     outlet.write(delta.kind, delta.text, block=delta.index, tool_call_id=delta.tool_call_id, name=delta.tool_name)

@@ -24,7 +24,7 @@ from longhaul.activities.models.failures.status_table import SetupError
 from longhaul.activities.models.model_limits import most_written, window_of
 from longhaul.activities.models.providers import Providers
 from longhaul.activities.telemetry.prices import Prices
-from longhaul.activities.tools.registry import Toolbox, describe
+from longhaul.activities.tools.registry import Toolbox, describe, why_missing
 from longhaul.activities.tools.session_tools import BadAskedSchema, GenerateResponse
 from longhaul.activities.tools.target_tools import with_declared
 from longhaul.activities.worker_parts import WorkerParts
@@ -39,8 +39,9 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.known_names import without_tool
 from longhaul.agent.values.spec.summary_template import BadTemplate
 from longhaul.agent.values.spec.workspace import FAST_SECONDS
-from longhaul.agent.values.subagents import agents_text
+from longhaul.agent.values.subagents import AGENT, agents_text
 from longhaul.agent.values.tool_groups import described
+from longhaul.agent.values.tool_index import CALL_TOOL, FIND_TOOLS, head_of, looked_up
 from longhaul.stores.state.store import UserRules
 
 ENCODING_SECONDS = 1.0
@@ -101,6 +102,9 @@ class Preparation:
             *served.descriptors(sorted(name for name in served.names if toolbox.get(name) is None)),
             *_finish_function(ask),
         )
+        if looked_up(tools):
+            known = {tool.name for tool in tools}
+            tools += self._toolbox.descriptors([name for name in (FIND_TOOLS, CALL_TOOL) if name not in known])
         root, nonce = await self._bind(ask)
         of_user = await found(self._rules, ask.user_id, ask.user_rules_digest)
         window = self._window(ask.spec)
@@ -144,7 +148,7 @@ class Preparation:
         """Raises NotHere for what another worker may have, and ModelFailed for what none can be right about."""
         missing = [name for name in spec.all_tools if toolbox.get(name) is None]
         if missing:
-            hint = did_you_mean(missing[0], self._toolbox.names, "they have")
+            hint = why_missing(missing[0]) or did_you_mean(missing[0], self._toolbox.names, "they have")
             raise not_here(f"no tool is named {missing[0]!r} on the workers that were asked; {hint}")
         if unknown := self._secrets.missing(spec.secrets.names if spec.secrets else ()):
             meant = nearest(unknown[0], self._secrets.names)
@@ -214,7 +218,7 @@ class Preparation:
         secret may stand in them."""
         told = self._prompting.prompt_for(ask, root, window)
         prompt = self._secrets.masker.masked(told.system_prompt)
-        fixed = self._counter.count_fixed(prompt, tools, ask.spec.model)
+        fixed = self._counter.count_fixed(prompt, head_of(tools), ask.spec.model)
         left_out = tuple(map(self._secrets.masker.masked, told.left_out))
         return Prompted(prompt, self._secrets.out_of_messages(told.hints), left_out), fixed
 
@@ -252,7 +256,7 @@ def _finish_function(ask: PrepareReply) -> tuple[ToolDescriptor, ...]:
 
 def _as_told(tool: ToolDescriptor, spec: AgentSpec) -> ToolDescriptor:
     """The descriptor as this agent's model gets it: with its groups, or with the agents that it may start."""
-    if not tool.child:
+    if tool.name != AGENT:
         return described(tool, spec.tool_groups)
     agents = {name: agent.description for name, agent in spec.agents.items()}
     text = agents_text(agents, spec.max_children, spec.levels - 1)

@@ -83,6 +83,12 @@ class Settings(BaseSettings):
     mcp_allow: str | list[str] = ""
     """What agents may describe as an MCP server: none=https://HOST/PATH, SECRET=https://HOST/PATH,
     command:PROGRAM ARGUMENTS, or a list of these."""
+    web_search: str = ""
+    """The search engine behind the tool WebSearch: the address of one that answers as SearXNG does, with JSON."""
+    web_private: str = ""
+    """Networks that WebFetch may ask although they are not public, comma-separated: 10.20.0.0/16, 10.20.0.7."""
+    web_robots: bool = False
+    """On: WebFetch reads no page that a site's robots.txt asks programs to leave alone."""
     secrets: str = ""
     """Names of the worker's variables whose values agents may be given, comma-separated."""
     secrets_file: Path | None = None

@@ -22,6 +22,7 @@ from typing import NamedTuple
 from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.kinds.kind import AgentKind, KindSession, agent_kind
 from longhaul.activities.kinds.next_step import KindFailed
+from longhaul.activities.kinds.program import ProgramKind
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.plain.text import LONGEST_NAME, did_you_mean
 from longhaul.agent.values.conversation.messages import Msg
@@ -247,4 +248,5 @@ def load_kinds(names: str) -> Kinds:
             if not inspect.iscoroutinefunction(getattr(kind, method)):
                 raise KindSetupError(f"the agent kind {name!r}: {method} has to be an async function")
         check_module(kind.__module__)
-    return Kinds({kind.kind_name: kind for kind in PIPELINES} | found)
+    built_in: tuple[type[AgentKind], ...] = (*PIPELINES, ProgramKind)
+    return Kinds({kind.kind_name: kind for kind in built_in} | found)

@@ -35,10 +35,11 @@ from longhaul.activities.models.profiles import (
 )
 from longhaul.activities.models.requests.refused_parameters import RefusedParameters
 from longhaul.activities.models.requests.thinking_origin import OF_MANY_VENDORS, origin_of
-from longhaul.activities.models.requests.tool_definitions import ToolNames
+from longhaul.activities.models.requests.tool_definitions import ToolNames, called_directly
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig
 from longhaul.agent.values.spec.known_names import CLOUDS, is_profile_name
 from longhaul.agent.values.spec.profiles import IDENTITY, Api, ModelProfile
+from longhaul.agent.values.tool_index import head_of
 
 if TYPE_CHECKING:
     import anthropic
@@ -237,10 +238,12 @@ class Providers:
         way = self.way(called)
         model = await self._find_model(called, *way)
         name = called.name.name if called.profile is None else called.profile.told_by
-        asked = replace(request, model=name, config=called.config, profile=called.profile)
+        # Of many tools the head of the request has names alone.
+        head = head_of(request.tools)
+        asked = replace(request, model=name, tools=head, config=called.config, profile=called.profile)
         # A script is written with the tools' own names.
         scripted = PROVIDERS[called.name.provider].api == "script"
-        names = ToolNames([] if scripted else [tool.name for tool in request.tools])
+        names = ToolNames([] if scripted else [tool.name for tool in head])
         limit = KeyLimit() if scripted else self._limit_of(*way)
         let_in = await limit.enter()
         try:
@@ -251,7 +254,7 @@ class Providers:
                     names.into(asked),
                     lambda fit: self._refused.asked(way[0], fit, lambda left: model.call(left, names.heard(on_delta))),
                 )
-                return names.out_of(reply)
+                return called_directly(names.out_of(reply), request.tools)
         except Exception as error:
             verdict = judge(error)
             if verdict.error_type == "rate_limit" and verdict.kind in ("retry", "retry_after"):

@@ -40,7 +40,9 @@ from longhaul.agent.fold.synthetic_results import changed_tool
 from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.plain.json_schemas import unusable
 from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE, Effect, ToolDescriptor
+from longhaul.agent.values.spec.known_names import WEB_FETCH, WEB_SEARCH
 from longhaul.agent.values.spec.temporal_tools import TOOL_NAME
+from longhaul.agent.values.subagents import RUN_PROGRAM
 from longhaul.stores.loading import module_at, names_in, setting_of
 
 
@@ -191,6 +193,15 @@ def default_tools(
         Glob(),
         LoadSkill(loaders),
     ]
+
+
+def why_missing(name: str) -> str:
+    """Of a built-in tool that this worker lacks: how it gets it; empty for any other."""
+    return {
+        RUN_PROGRAM: "it comes with an extra: pip install 'longhaul-agents[programs]'",
+        WEB_FETCH: "it comes with an extra: pip install 'longhaul-agents[web]'",
+        WEB_SEARCH: "set LONGHAUL_WEB_SEARCH to the address of a search engine on the workers",
+    }.get(name, "")
 
 
 def load_modules(names: str) -> list[Tool]:

@@ -27,7 +27,7 @@ from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.plain.json_schemas import why_unusable
 from longhaul.agent.plain.values import canonical_json
 from longhaul.agent.values.conversation.tools import Effect
-from longhaul.agent.values.subagents import AGENT, LONGEST_TASK_CHARS
+from longhaul.agent.values.subagents import AGENT, LONGEST_TASK_CHARS, RUN_PROGRAM
 
 
 class Inside(Tool):
@@ -80,6 +80,38 @@ Gives a task to another agent, which works on it in a session of its own, and an
             },
         },
         "required": ["agent", "task"],
+        "additionalProperties": False,
+    }
+    effect = Effect.READ
+    read_only = True
+    concurrency_safe = True
+    child = True
+
+
+class RunProgram(Tool):
+    """Running one changes nothing by itself: what its calls do is decided one by one, in a session of its own."""
+
+    name = RUN_PROGRAM
+    description = """\
+Runs a small Python program that can call your tools, for work with many calls, or with much output of which you need \
+little: loops, filters, sums. You read what it prints, and the value of its last line.
+
+- Each of your tools is a plain function that takes its arguments by name and returns text: Read(file_path="a.txt"). \
+Tools whose names are no Python names: call("NAME", argument=…). A call that fails or is denied raises RuntimeError.
+- together([("Read", {"file_path": "a.txt"}), …]) makes calls side by side, and returns their texts in order.
+- There are no files, no network, no clock and no packages but by your tools; json, re, math and datetime can be \
+imported."""
+    input_schema: dict[str, Any] = {  # noqa: RUF012  as every tool says its schema
+        "type": "object",
+        "properties": {
+            "program": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": LONGEST_TASK_CHARS,
+                "description": "Python 3, without await.",
+            }
+        },
+        "required": ["program"],
         "additionalProperties": False,
     }
     effect = Effect.READ

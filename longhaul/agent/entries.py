@@ -972,6 +972,8 @@ class CallAnswered(Entry):
     """Of plan mode."""
     groups: tuple[str, ...] | None = sparse(None)
     """Of tools, the active ones."""
+    found: tuple[str, ...] = sparse(())
+    """Tools whose schemas it has given."""
     structured_output: dict[str, Any] | None = sparse(None)
     """The answer in the form that was asked for."""
     unwanted: tuple[str, ...] = sparse(())

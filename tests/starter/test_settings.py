@@ -34,7 +34,7 @@ OF_THE_USER = frozenset(
         ),
         *("images", "project", "redis_url", "sandbox", "sandbox_network", "secrets", "secrets_file"),
         *("serve_hosts", "serve_origins", "serve_tokens", "shared", "store", "tools", "memory", "knowledge"),
-        *("embeddings", "retrieval"),
+        *("embeddings", "retrieval", "web_private", "web_robots", "web_search"),
         *("notices", "trace_url", "web_ui"),
     }
 )

@@ -65,6 +65,7 @@ from longhaul.activities.models.requests.model_parameters import effort_of, is_c
 from longhaul.activities.models.requests.tool_definitions import wire_name, with_plain_parts
 from longhaul.activities.models.requests.turns import answer_schema, wire_schema
 from longhaul.agent.values.conversation.messages import Usage
+from longhaul.agent.values.tool_index import as_said
 
 
 def http_client(vendor: Vendor, hooks: Mapping[str, Sequence[Any]]) -> Any:
@@ -137,7 +138,7 @@ def tools_of(model: VendorsModel, request: ModelRequest) -> ModelRequestParamete
         tools.append(_tool(wire_name(answer.name), answer.description, with_plain_parts(answer_schema(answer))))
     if not tools and model.system == _BEDROCK:
         # Converse refuses calls in a conversation to which no tool is offered.
-        called = (wire_name(call.name) for message in request.messages for call in message.get_tool_calls())
+        called = (wire_name(as_said(call).name) for message in request.messages for call in message.get_tool_calls())
         tools = [_tool(name, "", {"type": "object"}) for name in dict.fromkeys(called)]
     return ModelRequestParameters(function_tools=tools)
 

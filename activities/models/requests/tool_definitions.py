@@ -29,6 +29,8 @@ from urllib.parse import unquote
 
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
 from longhaul.agent.values.conversation.messages import ToolCallBlock
+from longhaul.agent.values.conversation.tools import ToolDescriptor
+from longhaul.agent.values.tool_index import CALL_TOOL, direct
 
 _TAKEN = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _LONGEST = 64
@@ -75,6 +77,17 @@ class ToolNames:
         if not self._own:
             return on_delta
         return lambda delta: on_delta(replace(delta, tool_name=self._own.get(delta.tool_name, delta.tool_name)))
+
+
+def called_directly(reply: ModelReply, tools: Sequence[ToolDescriptor]) -> ModelReply:
+    """The reply, its calls through `call_tool` as calls of the tools that they name."""
+    if not any(isinstance(block, ToolCallBlock) and block.name == CALL_TOOL for block in reply.content):
+        return reply
+    names = {tool.name for tool in tools}
+    content = tuple(
+        direct(block, names.__contains__) if isinstance(block, ToolCallBlock) else block for block in reply.content
+    )
+    return replace(reply, content=content)
 
 
 _BY_NAME = ("properties", "$defs", "patternProperties")

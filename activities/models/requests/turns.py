@@ -31,6 +31,7 @@ from longhaul.agent.values.conversation.messages import (
     ToolResultState,
 )
 from longhaul.agent.values.conversation.tools import ToolDescriptor
+from longhaul.agent.values.tool_index import CALL_TOOL, as_said
 
 Part = TextBlock | DataBlock
 
@@ -236,7 +237,7 @@ class _Arrangement:
                     self._answer(block)
                 case ToolCallBlock():
                     self.call_ids.add(block.id)
-                    self._assistant(block).blocks.append(block)
+                    self._assistant(block).blocks.append(as_said(block))
                 case ThinkingBlock():
                     self._assistant(block).blocks.append(block)
                 case HintBlock():
@@ -273,7 +274,8 @@ class _Arrangement:
         """Put `result` to its call, however far back: a hint in between must not part them on the wire."""
         turn = next((turn for turn in reversed(self.turns) if _has_call(turn, result.id)), None)
         if turn is not None and result.id not in turn.results:
-            turn.results[result.id] = result
+            indirect = any(call.id == result.id and call.indirect for call in turn.calls())
+            turn.results[result.id] = result.model_copy(update={"name": CALL_TOOL}) if indirect else result
             return
         label = f"(Result of an earlier call of {result.name!r}, which is no longer shown.)"
         self._user().said += [OutsideWords("", part) for part in (TextBlock(text=label), *parts_of(result.output))]

@@ -35,7 +35,7 @@ from longhaul.agent.values.conversation.messages import ContentBlock, ToolCallBl
 from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE, Effect, ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, is_too_old
 from longhaul.agent.values.plans import PLAN_ENTER, PLAN_EXIT, plan_file
-from longhaul.agent.values.subagents import AGENT
+from longhaul.agent.values.subagents import AGENT, RUN_PROGRAM
 from longhaul.agent.values.tool_groups import hidden, why_hidden
 
 
@@ -206,7 +206,7 @@ def _is_unusable(block: ToolCallBlock) -> bool:
 
     Gateways have written thousands of characters into ids, so other tools' ids stay: the model may need them back.
     """
-    return not block.id or (block.name == AGENT and len(block.id) > MAX_ID_CHARS)
+    return not block.id or (block.name in (AGENT, RUN_PROGRAM) and len(block.id) > MAX_ID_CHARS)
 
 
 ASKED_AT_ONCE = 32

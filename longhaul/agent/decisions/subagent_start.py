@@ -43,9 +43,19 @@ from longhaul.agent.values.permission import (
     Threshold,
     ToolApproval,
 )
-from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig, Secrets
+from longhaul.agent.values.spec.agent_spec import AgentSpec, ContextConfig, ModelConfig, ReActConfig, Secrets
 from longhaul.agent.values.spec.workspace import SANDBOXES, Seal, Workspace, branch_of
-from longhaul.agent.values.subagents import AGENT, LONGEST_TASK_CHARS, MOST_LEVELS, Asker, Child, Parent
+from longhaul.agent.values.subagents import (
+    AGENT,
+    LONGEST_TASK_CHARS,
+    MOST_LEVELS,
+    PROGRAM,
+    RUN_PROGRAM,
+    Asker,
+    Child,
+    Parent,
+)
+from longhaul.agent.values.tool_groups import hidden, in_groups
 
 IDLE_SECONDS = 3_600
 """A sub-agent's session closes an hour after its last work, where its agent file says nothing else."""
@@ -256,6 +266,47 @@ class GivenTask(OpenValue):
         return schema
 
 
+class _GivenProgram(OpenValue):
+    """Arguments of a call of `RunProgram`."""
+
+    program: str = Field(min_length=1, max_length=LONGEST_TASK_CHARS)
+
+
+def _task_of(call: OpenCall) -> GivenTask:
+    """Raises ValidationError."""
+    if call.block.name == RUN_PROGRAM:
+        return GivenTask(agent=PROGRAM, task=_GivenProgram.model_validate_json(call.input).program)
+    return GivenTask.model_validate_json(call.input)
+
+
+def _agent_of(call: OpenCall, record: Record) -> AgentSpec:
+    """The settings of the sub-agent that the call starts, as its file says. That of a program has what the session has,
+    its rules too: each call within is judged as the session's own would be."""
+    spec = record.spec
+    if call.block.name != RUN_PROGRAM:
+        return spec.agents[_task_of(call).agent]
+    tools = record.provided.tools
+    unseen = hidden(spec.tool_groups, record.state.tool_context.activated_groups)
+    left_out = {*unseen, *(name for name, tool in tools.items() if tool.inside or tool.child)}
+    allow = [rule for rule in record.state.permission_context.rules if rule.behavior is Behavior.ALLOW]
+    return AgentSpec(
+        name=PROGRAM,
+        kind=PROGRAM,
+        tools=tuple(name for name in (*spec.tools, *in_groups(spec.tool_groups)) if name not in left_out),
+        mcps=spec.mcps,
+        permission=record.state.permission_context.model_copy(update={"rules": tuple(allow)}),
+        react_config=ReActConfig(max_iters=MOST_PROGRAM_STEPS),
+        context_config=ContextConfig(tool_result_limit=PROGRAM_RESULT_TOKENS),
+        skills=spec.skills,
+    )
+
+
+MOST_PROGRAM_STEPS = 1_000
+"""Calls that a program may make, one after the other."""
+PROGRAM_RESULT_TOKENS = 100_000
+"""What is cut of a result is not there for the program either; a model never reads it."""
+
+
 class Beginning(NamedTuple):
     """A sub-agent's session as it is started."""
 
@@ -270,10 +321,10 @@ def why_not(call: OpenCall, tool: ToolDescriptor, record: Record) -> str:
     if not tool.child:
         return ""
     try:
-        task = GivenTask.model_validate_json(call.input)
+        task = _task_of(call)
     except ValidationError as error:
         return what_is_wrong(error)
-    if task.agent not in record.spec.agents:
+    if call.block.name != RUN_PROGRAM and task.agent not in record.spec.agents:
         return f"there is no agent {task.agent[:100]!r}; {did_you_mean(task.agent, record.spec.agents)}"
     if task.run_in_background and record.parent is not None:
         return "run_in_background: a sub-agent waits for those that it starts; leave it out"
@@ -285,18 +336,18 @@ def why_not(call: OpenCall, tool: ToolDescriptor, record: Record) -> str:
 def _count(call: OpenCall, record: Record) -> int:
     """Which sub-agent of its reply this one would be: from 1 on, in the order of the calls."""
     reply = record.current
-    turn = [one for one in reply.calls if reply.calls[one].block.name == AGENT]
+    turn = [one for one in reply.calls if reply.calls[one].block.name in (AGENT, RUN_PROGRAM)]
     earlier = [one for one in record.children.values() if one.reply_id == reply.reply_id and one.call_id not in turn]
     return len(earlier) + turn.index(call.block.id) + 1
 
 
 def beginning(record: Record, call: OpenCall, own_workflow: str) -> Beginning:
     """What a call's sub-agent begins with. Its session follows from this one and the call: it is begun once."""
-    task = GivenTask.model_validate_json(call.input)
+    task = _task_of(call)
     call_id, state = call.block.id, record.state
     session = child_session(state.session_id, call_id)
     workflow = opaque_child_id(own_workflow, call_id) or workflow_id(task.agent, state.user_id, session)
-    reply, own = record.current.reply_id, record.spec.agents[task.agent]
+    reply, own = record.current.reply_id, _agent_of(call, record)
     by_result = not says_when_to_close(own)
     message = UserMsg(record.spec.name, task.task)
     parent = Parent(
@@ -528,7 +579,7 @@ def _starts_child(call: OpenCall, record: Record) -> bool:
 def _amount(call: OpenCall, record: Record, budget: Budget, account: Account, kept: Amount) -> Amount:
     """As its own table says, as far as it is there; where that says nothing, an even share of what is left, for the
     sub-agents of this turn that are still to be begun and for the session itself."""
-    own = record.spec.agents[GivenTask.model_validate_json(call.input).agent].budget
+    own = _agent_of(call, record).budget
     left = budget.rest(account.spending.held + kept, account.steps + record.current.cur_iter + 1)
     parts = 1 + sum(_is_to_begin(one, record, account) for one in record.open_calls.values())
     wanted = own.rest(NOTHING, 0) if own is not None else NOTHING

@@ -188,6 +188,8 @@ class ToolContext(Living):
     activated_groups: tuple[str, ...] = ()
     mcp_connections: dict[str, str] = sparse({})
     """By server that keeps state: what the newest result came through."""
+    found: tuple[str, ...] = sparse(())
+    """Tools that the model has looked up, the newest last."""
 
 
 class AgentState(Living):

@@ -357,6 +357,10 @@ def apply_session_tool(ledger: Ledger, entry: InsideEntry) -> None:
             assert_never(never)
 
 
+KEPT_FOUND = 50
+"""Tools that a model has looked up: those that it is told of again after a compression."""
+
+
 def _answer_call(ledger: Ledger, entry: CallAnswered) -> None:
     if entry.tasks is not None or entry.plans is not None:
         ledger.state.tasks_context = reminder_state.changed(ledger.state.tasks_context, entry)
@@ -368,6 +372,9 @@ def _answer_call(ledger: Ledger, entry: CallAnswered) -> None:
         were = (*ledger.context.shown_groups, *ledger.state.tool_context.activated_groups)
         ledger.context.shown_groups = tuple(dict.fromkeys(group for group in were if group not in entry.groups))
         ledger.state.tool_context.activated_groups = entry.groups
+    if entry.found:
+        before = (name for name in ledger.state.tool_context.found if name not in entry.found)
+        ledger.state.tool_context.found = (*before, *entry.found)[-KEPT_FOUND:]
     if entry.structured_output is not None:
         ledger.current.structured_output = entry.structured_output
     subagent_state.stop_subagents(ledger, entry.unwanted)

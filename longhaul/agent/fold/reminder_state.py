@@ -50,6 +50,7 @@ from longhaul.agent.values.spec.knowledge import brought_by
 from longhaul.agent.values.stuck_detection import HINTS
 from longhaul.agent.values.tasks import NotebookPlan, Task, TasksContext, progress, tasks_text
 from longhaul.agent.values.tool_groups import hidden
+from longhaul.agent.values.tool_index import CALL_TOOL, fitting, names_text, schema_text
 
 
 def stamped(messages: tuple[Msg, ...], entry: Entry) -> tuple[Msg, ...]:
@@ -62,7 +63,19 @@ def stamped(messages: tuple[Msg, ...], entry: Entry) -> tuple[Msg, ...]:
 
 def standing_hints(ledger: Ledger) -> tuple[Msg, ...]:
     """Hints for what holds now and stands nowhere in the context."""
-    return (*plan_hints(ledger), *_task_hints(ledger), *notebook_hints(ledger))
+    return (*plan_hints(ledger), *_task_hints(ledger), *notebook_hints(ledger), *_found_hints(ledger))
+
+
+def _found_hints(ledger: Ledger) -> Iterator[Msg]:
+    """Schemas that the model has looked up, and that it does not read any more: the newest, as far as there is room."""
+    tools = ledger.provided.tools
+    known = [tools[name] for name in reversed(ledger.state.tool_context.found) if name in tools]
+    shown = [text for _, text in _told(ledger)] if known else []
+    gone = [tool for tool in known if not any(schema_text([tool]) in text for text in shown)]
+    if gone:
+        best, others = fitting(gone)
+        also = f"\nAnd by name:\n{names_text(others)}" if others else ""
+        yield hint_message(f"Tools that you have looked up, for {CALL_TOOL}:\n{schema_text(best)}{also}", "tools")
 
 
 def to_be_told(ledger: Ledger, *, closing: bool = False, must_finish: bool = False) -> Reminded | None:

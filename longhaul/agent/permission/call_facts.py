@@ -81,6 +81,9 @@ class CallFacts(OpenValue):
     """The whole call is proven to change nothing."""
     commands: Many[SubCommand] = sparse(())
     paths: Many[PathFact] = sparse(())
+    hosts: Many[str] = sparse(())
+    """Of addresses that the call asks on the network, in lower case, names in their ASCII form. A call that only reads
+    is open where allow rules cover all of them: what it asks for may carry something away."""
     mentioned: tuple[tuple[str, ...], ...] = sparse(())
     """Names of each path that a word of an unproven command may mean, as far as a deny or ask rule speaks of it."""
     not_understood: str = sparse("")
@@ -176,6 +179,8 @@ def goes_out(tool: ToolDescriptor, facts: CallFacts) -> str:
         return ""
     if tool.external or tool.name.startswith(MCP):
         return "it is done outside"
+    if facts.hosts:
+        return f"it asks {facts.hosts[0]!r}"
     return (
         ""
         if tool.effect is Effect.READ and not tool.untrusted

@@ -16,6 +16,7 @@ It follows AgentScope's order and modes, with these differences, all of which fa
 - In `bypass`, where a call was not understood and there are deny or ask rules with content that might speak of it, a
   person is asked: it could not be shown that none of them matches.
 - A call whose arguments can't be used is denied.
+- A call that asks a host on the network is a read that allow rules open, in `explore` too; else it asks.
 - Rules about tools of MCP servers speak of their arguments (`server_rules`), and `mcp__NAME` of all tools of a server.
 - What would pass because it is proven harmless asks where no sandbox can hold it to that, in `explore` too: a proof may
   be wrong. A few lines that are too plain for that pass.
@@ -45,7 +46,10 @@ from longhaul.agent.permission.rule_matching import (
     command_text,
     deny_matches,
     deny_matches_any,
+    host_allowed,
+    host_denied,
     is_by_argument,
+    is_by_host,
     loose_commands,
     need_rules,
     path_matches,
@@ -204,7 +208,10 @@ class _Case:
                 return self._unproven()
             case Circumstance.READ_ONLY:
                 passes = self._is_open_read() and (not is_unheld(self._facts) or is_plain(self._raw_input))
-                return "It changes nothing and reads only within the workspace" if passes else ""
+                where = (
+                    f"asks {', '.join(self._facts.hosts)}" if self._facts.hosts else "reads only within the workspace"
+                )
+                return f"It changes nothing and {where}" if passes else ""
             case Circumstance.SAFETY:
                 return self._safety()
             case Circumstance.EDIT_INSIDE:
@@ -231,6 +238,8 @@ class _Case:
         """Whether a deny or ask rule speaks of any part of the call."""
         if is_by_argument(self._tool.name):
             return argument_matches(content, self._raw_input)
+        if is_by_host(self._tool.name):
+            return any(host_denied(content, host) for host in self._facts.hosts)
         if self._tool.name != "Bash":
             return any(any_matches(content, path.names, self._root) for path in self._facts.paths)
         if any(deny_matches(content, words) for words in commands_named(self._facts)):
@@ -255,6 +264,8 @@ class _Case:
     def _is_open_read(self) -> bool:
         claimed = self._tool.read_only or self._facts.read_only
         if not claimed or self._facts.not_understood or self._facts.safety:
+            return False
+        if self._facts.hosts and not self._allowing_rule():
             return False
         return all(path.access == "read" and self._is_open(path) for path in self._facts.paths)
 
@@ -297,6 +308,8 @@ class _Case:
         contents = [rule.rule_content for rule in rules if rule.rule_content]
         if is_by_argument(self._tool.name):
             covered = any(argument_allowed(content, self._raw_input) for content in contents)
+        elif is_by_host(self._tool.name):
+            covered = self._hosts_covered(contents)
         else:
             covered = self._commands_covered(contents) if self._tool.name == "Bash" else self._paths_covered(contents)
         return "Allow rules cover all of it" if covered else ""
@@ -307,6 +320,10 @@ class _Case:
         needing = need_rules(self._facts.commands, reads_are_open=reads_are_open)
         understood = bool(self._facts.commands) and not self._facts.not_understood
         return understood and all(any(allow_matches(content, words) for content in contents) for words in needing)
+
+    def _hosts_covered(self, contents: list[str]) -> bool:
+        hosts = self._facts.hosts
+        return bool(hosts) and all(any(host_allowed(content, host) for content in contents) for host in hosts)
 
     def _paths_covered(self, contents: list[str]) -> bool:
         # A home can't be told apart from another here: `~` widens only what is denied or asked.
@@ -340,7 +357,8 @@ def decide_planning(
         editing = context.model_copy(update={"mode": PermissionMode.ACCEPT_EDITS})
         return decide_call(tool, raw_input, facts, editing, workspace_root)
     exploring = context.model_copy(update={"mode": PermissionMode.EXPLORE})
-    unruled = exploring.model_copy(update={"rules": ()})
+    # What the agent may ask on the network follows from rules alone.
+    unruled = exploring if facts.hosts else exploring.model_copy(update={"rules": ()})
     if decide_call(tool, raw_input, facts, unruled, workspace_root).behavior is Behavior.DENY:
         return PermissionDecision(behavior=Behavior.DENY, reason=REFUSED)
     return decide_call(tool, raw_input, facts, exploring, workspace_root)

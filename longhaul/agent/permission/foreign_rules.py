@@ -7,6 +7,7 @@ contents are matched otherwise than ours. OpenHands and others have policies und
 
 from typing import Any, cast
 
+from longhaul.agent.permission.rule_matching import is_by_host, wrong_domain
 from longhaul.agent.plain.errors import ImportProblems
 from longhaul.agent.values.permission import PermissionContext, PermissionRule
 
@@ -100,6 +101,8 @@ def _rule(given: dict[str, Any], tool: str, kind: str, at: str, findings: Import
 
 def _as_wide(tool: str, content: str) -> str | None:
     """A content of ours that matches all that AgentScope's does; None where there is none."""
+    if is_by_host(tool):
+        return None if wrong_domain(content) else content
     if tool == "Bash":
         return content if content.endswith(":*") and "*" not in content[:-2] else None
     if content.startswith("*") and not _has_wildcard(content[1:]) and "/" not in content:

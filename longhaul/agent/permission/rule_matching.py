@@ -18,6 +18,8 @@ step has two seconds.
 Deny and ask rules about paths: which of them a call comes near, whatever its tool is, and what a worker must know of
 them to look.
 
+Rules about `WebFetch` speak of a host: `WebFetch(domain:example.com)`, `WebFetch(domain:*.example.com)`.
+
 Rules about the tools of MCP servers: of one tool, of a whole server (`mcp__NAME`), and of what an argument says.
 `Agent`, whose arguments are no paths either, has the same: `Agent(agent=researcher)`.
 
@@ -39,9 +41,9 @@ from longhaul.agent.permission.call_facts import CallFacts, PathFact, SubCommand
 from longhaul.agent.plain.text import parsed
 from longhaul.agent.plain.values import OpenValue
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
-from longhaul.agent.values.spec.known_names import FILE_TOOLS, MCP
+from longhaul.agent.values.spec.known_names import FILE_TOOLS, MCP, WEB_FETCH
 from longhaul.agent.values.spec.mcp import server_of
-from longhaul.agent.values.subagents import AGENT
+from longhaul.agent.values.subagents import AGENT, RUN_PROGRAM
 
 PREFIX_ENDING = ":*"
 
@@ -395,7 +397,7 @@ def rule_names(tool: str) -> tuple[str, ...]:
 
 def is_by_argument(tool: str) -> bool:
     """Whether the content of a rule about this tool speaks of its arguments."""
-    return tool == AGENT or tool.startswith(MCP)
+    return tool in (AGENT, RUN_PROGRAM) or tool.startswith(MCP)
 
 
 def wrong_pattern(content: str) -> str:
@@ -459,3 +461,34 @@ def _fits_text(pattern: str, text: str) -> bool:
             return False
         at += len(part)
     return len(text) - len(rest[-1]) >= at and text.endswith(rest[-1])
+
+
+DOMAIN = "domain:"
+_HOST = re.compile(r"domain:(\*\.)?([A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)")
+
+
+def is_by_host(tool: str) -> bool:
+    """Whether the content of a rule about this tool speaks of hosts."""
+    return tool == WEB_FETCH
+
+
+def wrong_domain(content: str) -> str:
+    """What is wrong with a pattern about a host, as the end of a sentence; empty when it can be used."""
+    if _HOST.fullmatch(content):
+        return ""
+    return (
+        "a rule about WebFetch names a host without port or path, as in 'domain:example.com', or all below it, as in "
+        "'domain:*.example.com'; write a name with other letters in its ASCII form, 'domain:xn--…'"
+    )
+
+
+def host_allowed(content: str, host: str) -> bool:
+    """Whether an allow rule covers the host: this very one, or, with `*.`, one below it."""
+    pattern = content.removeprefix(DOMAIN).lower()
+    return content.startswith(DOMAIN) and (host.endswith(pattern[1:]) if pattern.startswith("*.") else host == pattern)
+
+
+def host_denied(content: str, host: str) -> bool:
+    """Whether a deny or ask rule speaks of the host: of it, or of one above it."""
+    base = content.removeprefix(DOMAIN).lower().removeprefix("*.")
+    return content.startswith(DOMAIN) and (host == base or host.endswith(f".{base}"))

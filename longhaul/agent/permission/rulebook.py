@@ -15,12 +15,16 @@ from collections.abc import Collection, Iterable
 
 from longhaul.agent.permission.call_facts import INTERPRETERS, CallFacts, PathFact
 from longhaul.agent.permission.rule_matching import (
+    DOMAIN,
     PREFIX_ENDING,
+    host_allowed,
     is_by_argument,
+    is_by_host,
     need_rules,
     path_matches,
     rule_words,
     written,
+    wrong_domain,
     wrong_pattern,
 )
 from longhaul.agent.plain.errors import BadInput
@@ -29,7 +33,7 @@ from longhaul.agent.plain.text import names
 from longhaul.agent.plain.values import digest_of
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule, Scope
-from longhaul.agent.values.spec.known_names import FILE_TOOLS, misspelt_rule
+from longhaul.agent.values.spec.known_names import FILE_TOOLS, WEB_SEARCH, misspelt_rule
 
 _SPELT = re.compile(r"(?P<tool>[A-Za-z_][A-Za-z0-9_-]*)(?:\((?P<content>.*)\))?", re.DOTALL)
 
@@ -56,6 +60,8 @@ def _covers(pattern: str, rule: PermissionRule, workspace_root: str) -> bool:
         return True
     if not narrow:
         return False
+    if is_by_host(rule.tool_name):
+        return host_allowed(wide, narrow.removeprefix(DOMAIN).lower())
     return _command_covers(wide, narrow) if rule.tool_name == "Bash" else _path_covers(wide, narrow, workspace_root)
 
 
@@ -94,6 +100,8 @@ def suggest_rules(tool: ToolDescriptor, facts: CallFacts, workspace_root: str) -
         contents = _for_commands(facts)
     elif tool.name in FILE_TOOLS:
         contents = [_for_path(path, workspace_root) for path in facts.paths]
+    elif is_by_host(tool.name):
+        contents = [f"{DOMAIN}{host}" for host in facts.hosts]
     else:
         return (_rule(tool.name, None),)
     return tuple(_rule(tool.name, content) for content in dict.fromkeys(contents))[:MAX_SUGGESTIONS]
@@ -176,12 +184,18 @@ def check_rule(rule: PermissionRule) -> None:
         raise BadRule(
             f"rules: a pattern has at most {MAX_PATTERN_CHARS} characters, and {content[:40]!r}… has {len(content)}"
         )
-    if is_by_argument(name):
-        wrong = wrong_pattern(content)
-    else:
-        wrong = _wrong_command(content) if name == "Bash" else _wrong_path(content, rule.behavior)
-    if wrong:
+    if wrong := _wrong_content(name, content, rule.behavior):
         raise BadRule(f"rules: {name}({content[:200]}): {wrong}")
+
+
+def _wrong_content(tool: str, content: str, behavior: Behavior) -> str:
+    if is_by_argument(tool):
+        return wrong_pattern(content)
+    if is_by_host(tool):
+        return wrong_domain(content)
+    if tool == WEB_SEARCH:
+        return "all queries go to the one search engine; leave rule_content out"
+    return _wrong_command(content) if tool == "Bash" else _wrong_path(content, behavior)
 
 
 def _wrong_command(content: str) -> str:

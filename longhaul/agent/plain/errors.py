@@ -182,10 +182,12 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "encryption": ("cryptography",),
     "knowledge": ("pypdf",),
     "mcp": ("mcp", "mcp_types"),
+    "programs": ("pydantic_monty",),
     "serve": ("jinja2", "markdown_it", "markupsafe", "nh3", "python_multipart", "starlette", "uvicorn"),
     "sql": ("psycopg", "pymysql", "sqlalchemy"),
     "telemetry": ("opentelemetry",),
     "vectors": ("numpy",),
+    "web": ("html_to_markdown",),
     "worker": (
         "anthropic", "httpx2", "jsonschema", "openai", "pythonjsonlogger", "referencing",
         "tiktoken", "tree_sitter", "tree_sitter_bash", "uvloop", "yaml",

@@ -16,6 +16,7 @@ from longhaul.activities.examine_calls import Rehearsal
 from longhaul.activities.process.sandbox import Box
 from longhaul.activities.tool import ToolSetupError
 from longhaul.activities.tools.registry import Toolbox, default_tools, load_modules
+from longhaul.activities.tools.web import web_tools
 from longhaul.agent.entries import Verdict
 from longhaul.agent.plain.errors import BadInput, what_is_wrong
 from longhaul.agent.values.permission import PermissionContext, PermissionMode, PermissionRule
@@ -66,7 +67,8 @@ async def check(
     """
     try:
         settings = Settings()
-        toolbox = Toolbox([*default_tools(box=Box(settings.sandbox)), *load_modules(settings.tools)])
+        web = web_tools(settings.web_search, settings.web_private, robots=settings.web_robots)
+        toolbox = Toolbox([*default_tools(box=Box(settings.sandbox)), *web, *load_modules(settings.tools)])
     except ToolSetupError as error:
         raise Misuse(str(error)) from None
     permission, root = permission_of(mode, rules), Path(workspace or ".").expanduser().absolute()

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from longhaul.agent.values.conversation.messages import DataBlock, ToolResultState
 from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE
-from longhaul.agent.values.subagents import AGENT
+from longhaul.agent.values.subagents import AGENT, RUN_PROGRAM
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.agent.views.session_views import CALL_ID
 from longhaul.starter import render
@@ -211,7 +211,8 @@ class ReplyPrinter:
     @property
     def delegates(self) -> bool:
         """Whether nothing runs but tasks of sub-agents."""
-        return bool(self.running) and all(self._calls.get(call_id, ("",))[0] == AGENT for call_id in self.running)
+        starting = (AGENT, RUN_PROGRAM)
+        return bool(self.running) and all(self._calls.get(call_id, ("",))[0] in starting for call_id in self.running)
 
     @asynccontextmanager
     async def watched(self) -> AsyncIterator[None]:

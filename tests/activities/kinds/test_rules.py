@@ -16,7 +16,7 @@ class Own(AgentKind):
         return "done"
 """
 HEAD = "from longhaul import AgentKind, agent_kind\n"
-OURS = ("sequential", "round_robin", "fanout")
+OURS = ("sequential", "round_robin", "fanout", "program")
 
 
 @pytest.fixture

@@ -13,8 +13,9 @@ from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall
 from longhaul.activities.tools.file_search import Glob, Grep
 from longhaul.activities.tools.recall import Recall
 from longhaul.activities.tools.registry import Toolbox, default_tools
-from longhaul.activities.tools.session_tools import StartAgent, inside_tools
+from longhaul.activities.tools.session_tools import RunProgram, StartAgent, inside_tools
 from longhaul.activities.tools.skills import LoadSkill
+from longhaul.activities.tools.web import web_tools
 from longhaul.agent.permission.rule_matching import ruled_folders, ruled_paths
 from longhaul.agent.plain.text import names
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
@@ -67,6 +68,11 @@ OF_NO_FILE = {
     "record_to_memory": "content thinking",
     "retrieve_from_memory": "keywords limit",
     "retrieve_knowledge": "limit query",
+    "find_tools": "query",
+    "call_tool": "arguments tool",
+    "RunProgram": "program",
+    "WebFetch": "url",
+    "WebSearch": "limit query",
     "AgentList": "",
     "plan_enter": "",
     "view_historical_plans": "",
@@ -90,7 +96,8 @@ def root(tmp_path: Path) -> Path:
 def _built_in() -> list[Tool]:
     lasting = LongTerm(cast(Any, None), cast(Any, None))
     recall = Recall(cast(Any, None), cast(Any, None))
-    return [*default_tools(), *inside_tools(), StartAgent(), recall, *memory_tools(lasting)]
+    web = web_tools("https://searx.example/search", "", robots=False)
+    return [*default_tools(), *inside_tools(), StartAgent(), RunProgram(), recall, *memory_tools(lasting), *web]
 
 
 def _context(behavior: str, *patterns: str, mode: str = "default") -> PermissionContext:

@@ -39,7 +39,7 @@ def test_a_slip_is_refused_with_what_was_meant(name: str, meant: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [*TOOLS, *OWN, "MultiEdit", "WriteFile", "WebFetch", "courier", "mcp__shell__Bash", "mcp__bash"]
+    "name", [*TOOLS, *OWN, "MultiEdit", "WriteFile", "WebCrawl", "courier", "mcp__shell__Bash", "mcp__bash"]
 )
 def test_a_tool_that_there_is_or_that_may_be_somebody_elses_is_taken(name: str) -> None:
     assert misspelt_rule([name], OWN) == ""

@@ -10,7 +10,8 @@ from longhaul.activities.tool import Tool
 from longhaul.activities.tools.file_search import Grep
 from longhaul.activities.tools.recall import Recall
 from longhaul.activities.tools.registry import default_tools
-from longhaul.activities.tools.session_tools import StartAgent
+from longhaul.activities.tools.session_tools import RunProgram, StartAgent
+from longhaul.activities.tools.web import WebFetch, WebSearch
 from longhaul.agent.decisions.session_tools.all_session_tools import INSIDE
 from longhaul.agent.plain.text import gist as gist_of
 from longhaul.agent.values.spec.known_names import TOOLS
@@ -41,7 +42,9 @@ def test_the_gist_of_a_call(arguments: str, gist: str) -> None:
 
 
 # Grep is none of the default ones where there is no ripgrep.
-FURTHER: tuple[type[Tool], ...] = (Grep, StartAgent, Recall, RecordToMemory, RetrieveFromMemory, RetrieveKnowledge)
+FURTHER: tuple[type[Tool], ...] = (
+    *(Grep, StartAgent, Recall, RecordToMemory, RetrieveFromMemory, RetrieveKnowledge, RunProgram, WebFetch, WebSearch),
+)
 SCHEMAS = {
     **{tool.name: tool.input_schema for tool in default_tools()},
     **{tool.name: tool.input_schema for tool in FURTHER},

@@ -11,13 +11,14 @@ from longhaul.activities.memory import RecordToMemory, RetrieveFromMemory, Retri
 from longhaul.activities.models import providers
 from longhaul.activities.tools.recall import Recall
 from longhaul.activities.tools.registry import default_tools
+from longhaul.activities.tools.web import WebFetch, WebSearch
 from longhaul.agent.decisions.session_tools.all_session_tools import INSIDE
 from longhaul.agent.letters.bodies import Compact, Configure
 from longhaul.agent.plain.errors import what_is_wrong
 from longhaul.agent.plain.text import did_you_mean
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.known_names import CLOUDS, CONDENSERS, PROVIDERS, TOOLS, unknown_model
-from longhaul.agent.values.subagents import AGENT
+from longhaul.agent.values.subagents import AGENT, RUN_PROGRAM
 
 MISSPELT: dict[str, tuple[dict[str, Any], str]] = {
     "model": ({"model": "antropic:claude-x"}, "did you mean 'anthropic:claude-x'?"),
@@ -196,8 +197,11 @@ def test_what_only_workers_know_is_left_to_them() -> None:
 def test_the_tables_of_the_workers_have_the_same_names() -> None:
     assert (tuple(providers.PROVIDERS), tuple(BUILT_IN)) == ((*PROVIDERS, *CLOUDS), CONDENSERS)
     of_memory = (RecordToMemory.name, RetrieveFromMemory.name, RetrieveKnowledge.name)
+    of_web = (WebFetch.name, WebSearch.name, RUN_PROGRAM)
     # Grep is left out where there is no ripgrep.
-    assert {*(tool.name for tool in default_tools()), "Grep", Recall.name, AGENT, *INSIDE, *of_memory} == {*TOOLS}
+    assert {*(tool.name for tool in default_tools()), "Grep", Recall.name, AGENT, *INSIDE, *of_memory, *of_web} == {
+        *TOOLS
+    }
 
 
 @pytest.mark.parametrize(

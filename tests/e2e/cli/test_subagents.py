@@ -117,6 +117,22 @@ def test_at_a_terminal_sub_agents_ask_on_the_spot(cli: Cli, tmp_path: Path) -> N
     assert "Both have written." in seen.shown
 
 
+def test_at_a_terminal_the_calls_of_a_program_ask_on_the_spot(cli: Cli, tmp_path: Path) -> None:
+    program = "for n in '12': Write(file_path=n + '.txt', content=n)\nprint('written')"
+    runs = {"id": "p1", "name": "RunProgram", "input": {"program": program}}
+    model = script(tmp_path / "lead.jsonl", {"tool_calls": [runs]}, {"text": "Both have been written."})
+    (tmp_path / "lead.toml").write_text(f'name = "lead"\nmodel = "{model}"\ntools = ["RunProgram", "Write"]\n')
+
+    answers = [(QUESTION, "y"), (QUESTION, "y")]
+    agent = str(tmp_path / "lead.toml")
+    seen = at_a_terminal(cli, "run", "Write", "--session", "loop", "--agent", agent, answers=answers)
+
+    assert seen.code == 0, seen.text
+    assert seen.shown.count("of lead › program › Write") == 2
+    assert "Both have been written." in seen.shown
+    assert (tmp_path / "2.txt").read_text() == "2"
+
+
 def test_what_is_left_for_later_is_not_asked_again_while_another_sleeps(cli: Cli, tmp_path: Path) -> None:
     """It is interrupted in the end: a sleeper wakes by itself, so that the reply waits for it."""
     agent = two_scribes(tmp_path, sleeps=True)

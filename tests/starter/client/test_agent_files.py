@@ -15,6 +15,7 @@ OF_OTHER_FILES = {
     "agents/budgets.md": '["claude-sonnet-4"]',  # prices
     "agents/mcp.md": "[mcp.",
     "agents/memory.md": "embeddings =",
+    "agents/web.md": "web_private =",
     "operating/observability.md": '["claude-sonnet-4"]',
 }
 """Examples of the operator's files, by how they begin."""

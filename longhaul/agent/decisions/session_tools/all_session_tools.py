@@ -5,6 +5,7 @@ check what it hands them.
 """
 
 from longhaul.agent.decisions.session_tools import notebook_tools
+from longhaul.agent.decisions.session_tools.lookup_tools import CALL_BY_NAME, FIND_TOOL
 from longhaul.agent.decisions.session_tools.plan_tools import PLAN_ENTER_TOOL, PLAN_EXIT_TOOL, RESET_TOOL, TODO_WRITE
 from longhaul.agent.decisions.session_tools.session_tool import InsideTool
 from longhaul.agent.decisions.session_tools.waiting_tools import (
@@ -33,7 +34,8 @@ _NOTEBOOK = (
     notebook_tools.VIEW_HISTORY,
     notebook_tools.RECOVER,
 )
-INSIDE: dict[str, InsideTool] = {tool.name: tool for tool in (*_AGENTS, *_TOOLS, *_NOTEBOOK)}
+_LOOKUP = (FIND_TOOL, CALL_BY_NAME)
+INSIDE: dict[str, InsideTool] = {tool.name: tool for tool in (*_AGENTS, *_TOOLS, *_NOTEBOOK, *_LOOKUP)}
 
 
 def answer(call: OpenCall, ledger: Ledger) -> CallAnswered | SleepBegun:

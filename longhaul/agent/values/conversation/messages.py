@@ -152,6 +152,8 @@ class ToolCallBlock(OpenValue):
     extras: Extras = sparse({})
     state: ToolCallState = sparse(ToolCallState.PENDING)
     suggested_rules: Many[PermissionRule] = sparse(())
+    indirect: bool = sparse(False)
+    """The model made it through `call_tool`, and is shown it so."""
 
 
 _NOT_TO_RUN = re.compile(r"\(not run: ([^()]{1,400})\)")

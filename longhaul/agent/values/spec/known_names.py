@@ -33,14 +33,17 @@ EFFORTS: tuple[str, ...] = get_args(EffortName)
 
 FILE_TOOLS = ("Read", "Write", "Edit", "Grep", "Glob")
 """Their rules speak of paths, and hold for whichever tool reaches these."""
+WEB_FETCH, WEB_SEARCH = "WebFetch", "WebSearch"
 DEFAULT_TOOLS = ("Bash", *FILE_TOOLS, "recall")
 TOOLS = (
     *(*DEFAULT_TOOLS, "BashOutput", "KillShell", "Skill"),
-    *("Agent", "AgentList", "AgentSend", "AgentStop"),
+    *("RunProgram", "Agent", "AgentList", "AgentSend", "AgentStop"),
     *("todo_write", "plan_enter", "plan_exit", "reset_equipped_tools", "sleep", "wait_for"),
     *("create_plan", "revise_current_plan", "update_subtask_state", "finish_subtask", "view_subtasks", "finish_plan"),
     *("view_historical_plans", "recover_historical_plan"),
     *("record_to_memory", "retrieve_from_memory", "retrieve_knowledge"),
+    *(WEB_FETCH, WEB_SEARCH),
+    *("find_tools", "call_tool"),
 )
 """Without a module. A rule about one counts also where the agent lacks it: those of files hold for Bash too."""
 MCP = "mcp__"

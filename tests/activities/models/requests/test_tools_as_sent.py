@@ -8,6 +8,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from longhaul.activities.models.requests.tool_definitions import sent_schema
+from longhaul.activities.tools.registry import Toolbox
+from longhaul.activities.tools.session_tools import inside_tools
 from longhaul.agent.values.conversation.messages import (
     Base64Source,
     DataBlock,
@@ -19,6 +21,7 @@ from longhaul.agent.values.conversation.messages import (
     UserMsg,
 )
 from longhaul.agent.values.conversation.tools import ToolDescriptor
+from longhaul.agent.values.tool_index import CALL_TOOL, FIND_TOOLS
 from tests.activities.models.sample_requests import PIXEL, WEATHER, Caller, called, returned
 from tests.activities.models.wire import Answer, Wire, chat_says, claude_calls, claude_says, gpt_calls, response_says
 from tests.activities.models.wire import response_turn as turn_of_responses
@@ -246,3 +249,32 @@ async def test_a_failed_result_says_so_and_keeps_what_it_shows(
     assert "is_error" not in body  # Anthropic: "all content must be type text if is_error"
     if api != CHAT or shown is PICTURE:
         assert (PIXEL if shown is PICTURE else "https://example.org/paper.pdf") in body
+
+
+@pytest.mark.parametrize("api", APIS)
+async def test_of_many_tools_the_beginning_of_a_request_stays_while_some_are_found_and_called(
+    wire: Wire, by_wire: Caller, api: str
+) -> None:
+    priced = WEATHER.model_copy(update={"name": "mcp__shop__price", "description": "The price of an article. " * 2_000})
+    tools = [WEATHER, *Toolbox(inside_tools()).descriptors([FIND_TOOLS, CALL_TOOL]), priced]
+    said = {"tool": priced.name, "arguments": {"city": "Oslo"}}
+    by_name = {RESPONSES: turn_of_responses("sealed", "", ("c2", CALL_TOOL, said))}
+    calling = {CLAUDE: claude_calls, CHAT: gpt_calls}
+    answer = by_name.get(api) or calling[api]("c2", json.dumps(said), CALL_TOOL)
+    wire.answers += [Answer(SAYS[api]("ok")), Answer(answer), Answer(SAYS[api]("ok"))]
+    record = [UserMsg("user", "Hello")]
+
+    await by_wire.call(api, record, tools=tools)
+    record += [called("c1", FIND_TOOLS, '{"query": "price"}'), returned("c1", FIND_TOOLS, "mcp__shop__price")]
+    reply = await by_wire.call(api, record, tools=tools)
+    (call,) = (block for block in reply.content if isinstance(block, ToolCallBlock))
+    made = Msg(name="lamp", role="assistant", content=(call,))
+    await by_wire.call(api, [*record, made, returned("c2", priced.name, "7")], tools=tools)
+
+    assert (call.name, json.loads(call.input)) == (priced.name, {"city": "Oslo"})
+    assert [list(tools_in(body)) for body in wire.bodies] == [["weather", FIND_TOOLS, CALL_TOOL]] * 3
+    texts = [json.dumps(body["tools"]) for body in wire.bodies]
+    assert texts[0] == texts[1] == texts[2]
+    assert len(texts[0]) < 5_000
+    assert calls_in(wire.bodies[2]) == [FIND_TOOLS, CALL_TOOL]
+    assert json.dumps(said)[1:-1].replace('"', "") in json.dumps(wire.bodies[2]).replace("\\", "").replace('"', "")
