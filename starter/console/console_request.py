@@ -202,6 +202,11 @@ class Visit:
         return self.served.root_path + PATH
 
     @property
+    def server(self) -> str:
+        """Address of the Temporal server that these sessions are on."""
+        return self.served.app.client.service_client.config.target_host
+
+    @property
     def whose(self) -> dict[str, str]:
         """Another user's sessions, where the address says so."""
         return {name: value for name, value in self.request.query_params.items() if name in WHOSE}

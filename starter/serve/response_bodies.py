@@ -98,6 +98,27 @@ class Rows(BaseModel):
     """Where there are none: whose sessions this token does not see."""
 
 
+class StandingBody(BaseModel):
+    """Counts of open sessions, sub-agents among them; null where the server's index does not tell."""
+
+    working: int | None = None
+    waiting: int | None = None
+    """For somebody: a session that only sleeps is not among them."""
+    asleep: int | None = None
+    paused: int | None = None
+
+
+class LastDayBody(BaseModel):
+    """The sessions whose newest run began in the last 24 hours; null where the server's index does not tell."""
+
+    sessions: int | None = None
+    tokens: int | None = None
+    dollars: float | None = None
+    """0 where no budget of money makes workers know the prices."""
+    failed: int | None = None
+    """Sessions that ended as failed or timed out in that time."""
+
+
 class Asked(BaseModel):
     """A call that waits, and where."""
 
@@ -203,3 +224,10 @@ class Decided(BaseModel):
     decision: Literal["allow", "deny"]
     approvals: str
     """`1 of 2` for an approval that another person's has to follow; else empty."""
+
+
+class DecidedAll(BaseModel):
+    """Taken; the session goes on as soon as a worker is there."""
+
+    call_ids: tuple[str, ...]
+    decision: Literal["allow", "deny"]
