@@ -48,7 +48,9 @@ async def standing(client: Client, user: str | None) -> Standing | None:
     sleeping = f"{query(user=user, status='waiting')} AND {TOOLS.name} IN ('{SLEEPS[0]}', '{SLEEPS[1]}')"
     try:
         working, waiting, paused, asleep = await asyncio.gather(
-            *(client.count_workflows(query(user=user, status=one)) for one in ("working", "waiting", "paused")),
+            client.count_workflows(query(user=user, status="working")),
+            client.count_workflows(query(user=user, status="waiting")),
+            client.count_workflows(query(user=user, status="paused")),
             _that_only_sleep(client, sleeping),
         )
     except RPCError:

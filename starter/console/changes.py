@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 
 from longhaul.agent.letters.answers import BackgroundEnds
 from longhaul.starter.client.wire import check_name
-from longhaul.starter.console import call_pages, pages
+from longhaul.starter.console import call_pages, pages, session_page
 from longhaul.starter.console.console_request import NAMED, Visit, message_of
 from longhaul.starter.console.schema_forms import Field, answers_of, edited, fields_of
 from longhaul.starter.console.transcript import waiting_row
@@ -125,7 +125,7 @@ async def say(visit: Visit) -> Response:
         await visit.ask("message", body={**body, "messages": said})
         return then(visit.here())
 
-    return await or_told(done, lambda problem: pages.session_page(visit, problem, form.get("text", "")))
+    return await or_told(done, lambda problem: session_page.session_page(visit, problem, form.get("text", "")))
 
 
 def send(name: str) -> Callable[[Visit], Awaitable[Response]]:
@@ -143,7 +143,7 @@ def send(name: str) -> Callable[[Visit], Awaitable[Response]]:
 
         async def refused(problem: Problem) -> Response:
             return await (
-                call_pages.call_page(visit, call_id, problem) if call_id else pages.session_page(visit, problem)
+                call_pages.call_page(visit, call_id, problem) if call_id else session_page.session_page(visit, problem)
             )
 
         return await or_told(done, refused)
@@ -165,7 +165,7 @@ async def stop(visit: Visit) -> Response:
         of_all = next((left_open for left_open in ("", "unknown") if left_open in ends), "all")
         return then(visit.here(told=f"over-{made.ends[call_id] if call_id else of_all}"))
 
-    return await or_told(done, lambda problem: pages.session_page(visit, problem))
+    return await or_told(done, lambda problem: session_page.session_page(visit, problem))
 
 
 async def begin(visit: Visit) -> Response:

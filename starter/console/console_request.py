@@ -266,7 +266,10 @@ class Visit:
 
     def beside(self, session: str, page: str = "", **query: str) -> str:
         """The same of another session of that user and agent."""
-        agent = path_values(self.request.path_params)["agent"]
+        return self.beside_agent(path_values(self.request.path_params)["agent"], session, page, **query)
+
+    def beside_agent(self, agent: str, session: str, page: str = "", **query: str) -> str:
+        """The same of another agent's."""
         below = f"/{page}" if page else ""
         asked = urlencode({**query, **self.whose})
         named = f"{quote(agent, safe='')}/{quote(session, safe='')}"

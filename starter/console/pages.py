@@ -8,35 +8,38 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp
+from temporalio.service import RPCError
 
 from longhaul.agent.values.permission import PermissionMode
 from longhaul.agent.values.subagents import Fate, Outcome
 from longhaul.starter.console.console_request import Visit
 from longhaul.starter.console.transcript import (
-    PAGE_MESSAGES,
     CallGroup,
     WaitingRow,
     marked,
     marked_path,
-    newest,
-    said_messages,
     side_by_side,
     waiting_row,
 )
-from longhaul.starter.render_session import ago, cost, keeping, paused, spent, standing_still, until
+from longhaul.starter.render_session import ago, spent, until
 from longhaul.starter.serve.problems import TITLES, Problem, wrong
 from longhaul.starter.serve.request_bodies import Listing
-from longhaul.starter.serve.requests import known_agents, session_of
-from longhaul.starter.serve.response_bodies import Asked, Calls, InboxBody, LastDayBody, Page, Rows, Workers
+from longhaul.starter.serve.requests import known_agents
+from longhaul.starter.serve.response_bodies import (
+    Asked,
+    InboxBody,
+    LastDayBody,
+    Rows,
+    StandingBody,
+    Workers,
+)
 from longhaul.starter.visible import harmless, one_line
-from longhaul.workflows.contract import PendingCall, Status
 
 FOLDER = Path(__file__).parent
 PAGE_CALLS = 100
@@ -98,8 +101,20 @@ async def page(template: str, visit: Visit | None, code: int = 200, **values: An
     }
     if visit is not None:
         given["standing"] = await visit.ask("standing")
-    html = await asyncio.to_thread(_TEMPLATES.get_template(f"{template}.html").render, given)
-    return HTMLResponse(html, code)
+    return HTMLResponse(await asyncio.to_thread(rendered, template, given), code)
+
+
+def rendered(template: str, given: Mapping[str, Any]) -> str:
+    return _TEMPLATES.get_template(f"{template}.html").render(given)
+
+
+async def _standing(visit: Visit) -> StandingBody | None:
+    """None where it can't be had: a page about something else is shown all the same."""
+    try:
+        found: StandingBody = await visit.ask("standing")
+    except (Problem, ValueError, RPCError, TimeoutError):
+        return None
+    return found
 
 
 async def problem_page(visit: Visit | None, home: str, problem: Problem) -> HTMLResponse:
@@ -155,121 +170,6 @@ def _asked(visit: Visit, one: Asked) -> WaitingRow:
     return waiting_row(one.call, one.session, link, one.root)
 
 
-async def session(visit: Visit) -> ASGIApp:
-    return await session_page(visit)
-
-
-async def session_page(visit: Visit, problem: Problem | None = None, said: str = "") -> HTMLResponse:
-    """A page of the transcript, the last one unless the address says another; `said`: what was not taken."""
-    # Before all else: what is recorded from here on is told by the stream, and the page renewed.
-    last_event = await session_of(visit.call("status")).last_event()
-    status: Status = await visit.ask("status")
-    shown = await _page_from(visit) or await newest(visit, status.messages)
-    waiting: Calls = await visit.ask("pending")
-    rows = [waiting_row(one, status, visit.here("call", id=one.call_id)) for one in waiting.calls]
-    earlier = {"from": str(max(shown.start - PAGE_MESSAGES, 0))} if shown.start else None
-    return await page(
-        "session",
-        visit,
-        problem.status if problem else 200,
-        status=status,
-        links=session_of(visit.call("status")).links,
-        lines=_lines(status),
-        standing_word=_standing_word(status, waiting.calls),
-        troubles=troubles(visit, status, waiting.calls),
-        started=await _started(visit, status, last_event),
-        picture="",
-        messages=await asyncio.to_thread(said_messages, shown.messages),
-        rows=rows,
-        waiting=len(rows),
-        earlier=visit.here(**earlier) if earlier else "",
-        later=visit.here(**{"from": str(shown.next)}) if shown.next is not None else "",
-        events=visit.here("events", **{"from": str(last_event + 1), "deltas": "1"}) if shown.next is None else "",
-        request_id=secrets.token_hex(16),
-        said=said,
-        problem=harmless(problem.detail) if problem else None,
-    )
-
-
-def _lines(status: Status) -> list[str]:
-    """What it costs and keeps; what it stands still for has a place of its own."""
-    still = {line.plain for line in standing_still(status)}
-    return [cost(status), *(line.plain for line in keeping(status) if line.plain not in still)]
-
-
-def _standing_word(status: Status, calls: Sequence[PendingCall]) -> str:
-    if status.hold:
-        return "quarantined"
-    sleeps = bool(calls) and all(one.waits_for == "wake-up" for one in calls)
-    return "asleep" if sleeps and status.status == "waiting" else status.status
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """Why a session does not simply go on, and the button that helps."""
-
-    word: str
-    """quarantined, unknown, overdue, damaged, paused or unavailable."""
-    says: str
-    button: str = ""
-    form: str = ""
-    """Below the session's address, where the button sends something."""
-    link: str = ""
-    """Where it leads, if it sends nothing."""
-
-
-def troubles(visit: Visit, status: Status, calls: Sequence[PendingCall]) -> list[Trouble]:
-    """The worst first."""
-    found = list[Trouble]()
-    if status.hold:
-        says = f"Its earlier state is uncertain: {marked(status.hold)}. Look at its transcript; if it is right, resume."
-        found.append(Trouble("quarantined", says, "Resume", "resume"))
-    if status.checkpoint_error:
-        says = f"Its store has nothing newer than entry {status.saved_seq}: {marked(status.checkpoint_error)}."
-        found.append(Trouble("damaged", says, "Export its state", link=visit.here("state")))
-    for one in calls:
-        link = visit.here("call", id=one.call_id)
-        if one.waits_for == "settlement":
-            says = f"Nobody knows whether {marked(one.tool)} ran. Check the system that it acts on."
-            found.append(Trouble("unknown outcome", says, "Say what happened", link=link))
-        elif one.expired_at:
-            says = f"Nobody answered {marked(one.tool)} in time. It still waits."
-            found.append(Trouble("overdue", says, "Decide now", link=link))
-    if status.paused_since:
-        says = f"{marked(paused(status)).capitalize()}, {ago(status.paused_since)}."
-        found.append(Trouble("paused", says, "Resume", "resume"))
-    away = status.outage.told() if status.outage else status.host_away or status.lacking
-    if not away and status.shutdown_interrupted:
-        away = "its worker was shut down, and no other worker has taken it yet"
-    if away:
-        says = f"{marked(away)[:1].upper()}{marked(away)[1:]}. It goes on by itself."
-        link = f"{visit.home}/workers" if visit.may("admin") else ""
-        found.append(Trouble("unavailable", says, "See the workers" if link else "", link=link))
-    return found
-
-
-RUNS_SINCE_EVENTS = 300
-"""Newest events among which a call that runs is looked for: it began not long before them."""
-
-
-async def _started(visit: Visit, status: Status, last_event: int) -> dict[str, str]:
-    """By call that runs, when it began, so that its seconds count from wherever somebody begins to look."""
-    if status.status != "working":
-        return {}
-    found = await session_of(visit.call("status")).events(max(last_event - RUNS_SINCE_EVENTS, 1))
-    began = {one.tool_call_id: one.created_at for one in found.events if one.type == "TOOL_RESULT_START"}
-    ended = {one.tool_call_id for one in found.events if one.type == "TOOL_RESULT_END"}
-    return {call_id: at for call_id, at in began.items() if call_id not in ended}
-
-
-async def _page_from(visit: Visit) -> Page | None:
-    """The page that begins where the address says, if it says so. Raises Problem."""
-    if "from" not in visit.request.query_params:
-        return None
-    found: Page = await visit.ask("transcript", {"from": number(visit, "from", 0), "limit": PAGE_MESSAGES})
-    return found
-
-
 def number(visit: Visit, name: str, usual: int) -> int:
     """Of that name in the address. Raises Problem."""
     given = visit.request.query_params.get(name)
@@ -278,16 +178,6 @@ def number(visit: Visit, name: str, usual: int) -> int:
     if not (given.isascii() and given.isdigit() and len(given) < 10):
         raise wrong(name, given, "send a whole number")
     return int(given)
-
-
-async def events(visit: Visit) -> ASGIApp:
-    """Raises Problem."""
-    if visit.request.method == "HEAD":
-        # No byte of it would be sent, and no later request on that connection be answered while the stream lasts.
-        raise Problem("method", "HEAD: send GET here", headers={"Allow": "GET"})
-    asked = {name: value for name, value in visit.request.query_params.items() if name not in visit.whose}
-    answer: ASGIApp = await visit.ask("events", asked)
-    return answer
 
 
 async def start(visit: Visit) -> ASGIApp:

@@ -7,7 +7,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from longhaul.starter.console import about, call_pages, change_page, changes, pages
+from longhaul.starter.console import about, call_pages, change_page, changes, pages, run_picture, session_page
 from longhaul.starter.console.console_request import PATH, Entrance, Filled, Visit, read_form
 from longhaul.starter.serve.problems import Problem, problem_of
 from longhaul.starter.serve.requests import Served
@@ -37,17 +37,18 @@ LOOKED_AT: dict[str, Handler] = {
     f"{PATH}/sessions": pages.sessions,
     f"{PATH}/workers": pages.workers,
     f"{PATH}/start": pages.start,
-    S: pages.session,
+    S: session_page.session,
     f"{S}/call": call_pages.call,
     f"{S}/calls": call_pages.calls,
     f"{S}/edit": changes.edit,
     f"{S}/about": about.about,
+    f"{S}/run": run_picture.run,
     f"{S}/timeline": about.timeline,
     f"{S}/context": about.context,
     f"{S}/log": about.events,
     f"{S}/change": change_page.change,
     f"{S}/state": change_page.export,
-    f"{S}/events": pages.events,
+    f"{S}/events": session_page.events,
 }
 FILLED_IN: dict[str, Handler] = {
     f"{PATH}/start": changes.begin,

@@ -17,6 +17,7 @@ from longhaul.starter.reach.pollers import pollers
 from longhaul.starter.reach.storage_places import keeper_of
 from longhaul.starter.serve.problems import Problem
 from longhaul.starter.serve.request_bodies import (
+    FromEntry,
     Listing,
     Paging,
     Sorting,
@@ -36,6 +37,7 @@ from longhaul.starter.serve.response_bodies import (
     Row,
     Rows,
     RulesBody,
+    RunBody,
     StandingBody,
     Steps,
     Tasks,
@@ -284,6 +286,11 @@ async def history(call: Call) -> Steps:
             found.append(event)
             size += len(event.model_dump_json())
     return Steps(start=query.start, next=None, events=tuple(found))
+
+
+async def run(call: Call) -> RunBody:
+    query: FromEntry = call.query
+    return RunBody(spans=tuple(await session_of(call).run_spans(query.entry)))
 
 
 async def _page(items: AsyncIterator[Told], query: Paging) -> tuple[tuple[Told, ...], int | None]:

@@ -58,6 +58,10 @@ class StepPaging(Paging):
     kind: Kind | None = Field(default=None, description="Steps of this kind alone")
 
 
+class FromEntry(Whose):
+    entry: int = Field(default=1, ge=1, le=2**31, description="Begin at this entry, by `seq`")
+
+
 class Reading(Whose):
     start: int = Field(
         default=1, ge=1, le=2**31, alias="from", description="Number of the first event; Last-Event-ID goes before it"

@@ -8,6 +8,7 @@ from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.agent.values.tasks import Task
+from longhaul.agent.views.run_spans import Span
 from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.starter.client.cards import SessionCard
 from longhaul.workflows.contract import PendingCall
@@ -109,11 +110,11 @@ class StandingBody(BaseModel):
 
 
 class LastDayBody(BaseModel):
-    """The sessions whose newest run began in the last 24 hours; null where the server's index does not tell."""
+    """The sessions whose newest run began in the last 24 hours; `sessions` is null where the index does not tell."""
 
     sessions: int | None = None
-    tokens: int | None = None
-    dollars: float | None = None
+    tokens: int = 0
+    dollars: float = 0.0
     """0 where no budget of money makes workers know the prices."""
     failed: int | None = None
     """Sessions that ended as failed or timed out in that time."""
@@ -180,6 +181,12 @@ class Steps(BaseModel):
     entry: int | None = None
     """Of the following page, where the request has named one: `next` counts from there."""
     events: tuple[TrajectoryEvent, ...]
+
+
+class RunBody(BaseModel):
+    """What took time in a session: what has ended in that order, then what lasts."""
+
+    spans: tuple[Span, ...]
 
 
 class StateBody(BaseModel):

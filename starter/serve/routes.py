@@ -16,6 +16,7 @@ from longhaul.starter.serve.request_bodies import (
     Decision,
     Decisions,
     Edits,
+    FromEntry,
     Listing,
     Nothing,
     Paging,
@@ -37,6 +38,7 @@ from longhaul.starter.serve.response_bodies import (
     LastDayBody,
     Page,
     Rows,
+    RunBody,
     StandingBody,
     StateBody,
     Steps,
@@ -180,6 +182,7 @@ OPERATIONS: tuple[Operation, ...] = (
     _get(f"{S}/transcript", "transcript", "What was said", reads.transcript, Page, Paging),
     _get(f"{S}/context", "context", "What the model reads now", reads.context, Page, Paging),
     _get(f"{S}/history", "history", "What was said and done, step by step", reads.history, Steps, StepPaging),
+    _get(f"{S}/run", "run", "What took time: replies, calls, waits and sub-agents", reads.run, RunBody, FromEntry),
     _get(f"{S}/result/{{reply_id}}", "result", "How a reply stands", reads.result, ReplyResult),
     Operation(
         "GET",

@@ -290,6 +290,18 @@ document.addEventListener("keydown", (event) => {
   KEYS[event.key]();
 });
 
+// A run: one stop for Tab; arrow keys go from mark to mark.
+const points = [...document.querySelectorAll("svg.run [data-point]")];
+for (const [place, one] of points.entries()) {
+  one.setAttribute("tabindex", place ? "-1" : "0");
+  one.addEventListener("keydown", (event) => {
+    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    points[Math.min(Math.max(place + by, 0), points.length - 1)].focus();
+  });
+}
+
 if (choices.length) {
   count();
   document.addEventListener("change", count);

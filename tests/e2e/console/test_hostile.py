@@ -127,7 +127,12 @@ async def test_a_hostile_transcript_runs_nothing_and_fetches_nothing(
         seen[below] = await page.locator("main").inner_text()
         seen[below] += "".join(await page.locator("textarea").evaluate_all("all => all.map((one) => one.value)"))
         assert await struck(page) is None
-        assert await page.locator("main :is(script, img, svg:not(.icon, .run, .run *), iframe, object, style, link, base, meta)").count() == 0
+        assert (
+            await page.locator(
+                "main :is(script, img, svg:not(.icon, .run, .run *), iframe, object, style, link, base, meta)"
+            ).count()
+            == 0
+        )
         links = await page.locator("main a").evaluate_all("all => all.map((one) => one.href)")
         assert [link for link in links if not link.startswith(("http://", "https://", "mailto:"))] == []
         wide = await page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")

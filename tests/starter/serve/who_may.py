@@ -17,10 +17,10 @@ WHO_MAY: dict[str, str] = {
     TOKEN: "POST / mcp",
     "read": f"""
         GET /v1/ sessions inbox standing last-day hubs hubs/{{hub}} schedules schedules/{{schedule}} memories
-        GET {SESSION}/ status pending would-pass tools tasks transcript context history events rules state
+        GET {SESSION}/ status pending would-pass tools tasks transcript context history run events rules state
         GET {SESSION}/ result/{{reply_id}}
         GET,HEAD /console . /sessions /start
-        GET,HEAD {PAGE} . /call /calls /edit /about /timeline /context /log /change /state
+        GET,HEAD {PAGE} . /call /calls /edit /about /run /timeline /context /log /change /state
         GET {PAGE} /events
         POST /console /sign-out
     """,
