@@ -96,11 +96,9 @@ async def page(template: str, visit: Visit | None, code: int = 200, **values: An
         "told": told,
         "problem": None,
         "waiting": None,
-        "standing": None,
+        "standing": await _standing(visit) if visit else None,
         **values,
     }
-    if visit is not None:
-        given["standing"] = await visit.ask("standing")
     return HTMLResponse(await asyncio.to_thread(rendered, template, given), code)
 
 

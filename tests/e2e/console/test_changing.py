@@ -127,5 +127,5 @@ async def test_a_context_is_made_shorter_by_the_button(served: Address, signed_i
     there = await answered(served, path)
     page = await signed_in("ana")
     await page.goto(f"{there}/change")
-    await page.get_by_label("What the summary should look after").fill("the tides")
+    await page.get_by_label("What the summary should keep").fill("the tides")
     await pressed(page, "Compress it", "The context is shorter.")

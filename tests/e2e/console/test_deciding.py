@@ -62,6 +62,27 @@ async def test_a_person_sees_the_change_and_allows_it(served: Address, signed_in
 
 
 @pytest.mark.proves("X15")
+async def test_a_call_says_first_what_was_asked_for_and_what_the_agent_claims(
+    served: Address, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    name = await waiting(served, tmp_path)
+    page = await signed_in("ana")
+    await page.set_viewport_size({"width": 800, "height": 700})
+    await opened(page, name)
+    why = page.locator(".why")
+    await expect(why.locator("blockquote")).to_have_text(["Greet the moon", "I will greet the moon."])
+    await expect(why).to_contain_text("its own claim, unchecked")
+    claim, change, allow = [
+        await page.locator(one).first.evaluate("one => one.getBoundingClientRect().top")
+        for one in (".why", ".diff", "button.allow")
+    ]
+
+    assert claim < change
+    assert 0 < allow < 700, "the buttons are in view"
+    await expect(page.locator(".bar")).to_contain_text(re.compile(r"You decide as ana\.\w+"))
+
+
+@pytest.mark.proves("X15")
 async def test_a_person_denies_by_the_keyboard_alone_and_the_model_reads_why(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:

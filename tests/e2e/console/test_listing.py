@@ -99,6 +99,28 @@ async def test_the_inbox_is_narrowed_by_tool_and_lateness(served: Address, signe
     assert title.startswith("(2) Inbox")
 
 
+async def test_the_first_page_counts_sorts_and_searches(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
+    bash = {"tool_calls": [{"id": "b-1", "name": "Bash", "input": {"command": "touch lit"}}]}
+    sleeps = {"tool_calls": [{"id": "s-1", "name": "wait_for", "input": {"event": "tide", "timeout": "30d"}}]}
+    asked = agent(tmp_path, bash, name="buoy"), agent(tmp_path, WANTS_TO_EDIT)
+    rests = agent(tmp_path, sleeps, name="gull", more='tools = ["wait_for"]')
+    async with served.client() as ana:
+        for path in (*asked, rests):
+            await ana.post(f"{path}/messages", json={"messages": "Greet the moon"})
+            await listed(ana, path.rpartition("/")[2])
+    page = await signed_in("ana")
+    rows, names = page.locator("#waiting [data-row]"), [path.rpartition("/")[2] for path in asked]
+    await expect(page.locator("#standing")).to_contain_text(re.compile(r"2\s*calls wait\s*1\s*asleep\s*0\s*paused"))
+    await expect(page.locator("#pages .badge")).to_have_text(re.compile("^2"))
+    await page.goto(f"{served.url}/console?sort=newest")
+    await expect(rows.first).to_contain_text(names[1])
+    await page.goto(f"{served.url}/console?text=TOUCH+LIT")
+
+    await expect(rows).to_have_count(1)
+    await expect(rows).to_contain_text(names[0])
+    assert await page.get_by_label("Search").input_value() == "TOUCH LIT"
+
+
 async def test_a_session_that_sleeps_is_listed_so_and_woken(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:

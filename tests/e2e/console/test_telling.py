@@ -61,7 +61,7 @@ async def test_files_are_sent_with_the_first_message(served: Address, signed_in:
     await page.goto(f"{served.url}/console/start")
     await page.get_by_label("Agent").select_option("lamp")
     await page.get_by_label("Name").fill(name)
-    await page.get_by_label("What it shall do").fill("Look at these")
+    await page.get_by_label("Task").fill("Look at these")
     await page.get_by_label("Model, if not the usual one").fill(f"scripted:{tmp_path}/reader.jsonl")
     sent = page.get_by_label("Files")
     await sent.set_input_files({"name": "sea.bin", "mimeType": "application/octet-stream", "buffer": b"\xff\x00"})
