@@ -120,6 +120,8 @@ class WaitingRow:
     risk: str
     late: tuple[str, ...]
     """What has come of its deadline, a sentence each."""
+    sleeps: str
+    """Until what, in words; empty for a call that does not sleep."""
     then: str
     """What happens at `expires_at`, in words that a time follows."""
     expires_at: str
@@ -196,6 +198,7 @@ def waiting_row(call: PendingCall, row: Row | Status, link: str, root: Row | Non
         waits_for=call.waits_for,
         risk=marked(call.risk),
         late=tuple(_late(call)),
+        sleeps=f"until the event {marked(call.event)}, or {until(call.wakes_at)}" if call.wakes_at else "",
         then=render_pending.at_expiry(call),
         expires_at="" if call.expired_at else call.expires_at,
         approvals=approvals(call),
@@ -228,8 +231,6 @@ def _late(call: PendingCall) -> Iterator[str]:
         yield f"escalated to {marked(call.escalate_to)} {ago(call.escalated_at)}"
     elif call.reminded_at:
         yield f"reminder sent {ago(call.reminded_at)}"
-    if call.wakes_at:
-        yield f"sleeps until the event {marked(call.event)!r}, or wakes {until(call.wakes_at)}"
 
 
 def waiting_call(call: PendingCall, row: WaitingRow) -> WaitingCall:

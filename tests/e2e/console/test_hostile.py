@@ -133,7 +133,9 @@ async def test_a_hostile_transcript_runs_nothing_and_fetches_nothing(
             ).count()
             == 0
         )
-        links = await page.locator("main a").evaluate_all("all => all.map((one) => new URL(one.getAttribute('href'), location).href)")
+        links = await page.locator("main a").evaluate_all(
+            "all => all.map((one) => new URL(one.getAttribute('href'), location).href)"
+        )
         assert [link for link in links if not link.startswith(("http://", "https://", "mailto:"))] == []
         wide = await page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
         assert not wide, "a long line must not move the buttons out of sight"

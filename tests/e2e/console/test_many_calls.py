@@ -47,7 +47,7 @@ async def ticked(page: Page, name: str) -> None:
     await row.get_by_label("I have looked at this call").check()
 
 
-@pytest.mark.proves("X26")
+@pytest.mark.proves("X15")
 @pytest.mark.parametrize("scripts", [True, False])
 async def test_opened_and_ticked_calls_are_allowed_and_the_others_wait_on(
     served: Address, signed_in: SignedIn, tmp_path: Path, *, scripts: bool
@@ -77,7 +77,7 @@ async def _is(found: bool) -> bool:
     return found
 
 
-@pytest.mark.proves("X26")
+@pytest.mark.proves("X15")
 async def test_one_key_ticks_the_open_call_and_opens_the_next(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
@@ -114,7 +114,7 @@ async def test_what_has_changed_since_or_was_never_shown_allows_none_of_them(
     assert lit(tmp_path) == set()
 
 
-@pytest.mark.proves("X26")
+@pytest.mark.proves("X15")
 @pytest.mark.parametrize(
     ("more", "why"),
     [
@@ -146,7 +146,7 @@ async def test_what_is_dangerous_is_decided_by_itself_whatever_a_form_says(
     assert lit(tmp_path) == set()
 
 
-@pytest.mark.proves("X26")
+@pytest.mark.proves("X15")
 async def test_many_calls_of_several_sessions_are_reviewed_session_by_session(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
