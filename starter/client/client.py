@@ -19,7 +19,7 @@ from longhaul.starter.client.inbox import Inbox, gather
 from longhaul.starter.client.memories import KnowledgeOfWorkers, MemoriesOfUser
 from longhaul.starter.client.schedules import Schedules
 from longhaul.starter.client.session import Session, of_card
-from longhaul.starter.client.standing import LastDay, Standing, last_day, standing
+from longhaul.starter.client.session_counts import LastDay, SessionCounts, last_day, standing
 from longhaul.starter.client.user_rules import RulesOfUser
 from longhaul.starter.client.wire import check_name
 from longhaul.starter.reach.connection import Naming, connect, let_go
@@ -140,7 +140,7 @@ class Longhaul:
         except RPCError:
             return None
 
-    async def standing(self, *, user: str | None = None) -> Standing | None:
+    async def standing(self, *, user: str | None = None) -> SessionCounts | None:
         """Counts of open sessions, of this user or of all; None where the server's index does not tell."""
         return (
             await standing(self.client, self._indexed(user=user)["user"]) if self.settings.search_attributes else None

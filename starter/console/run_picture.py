@@ -83,7 +83,7 @@ class Lane:
     depth: int
 
 
-class Mark(NamedTuple):
+class RunMark(NamedTuple):
     """What is drawn for a span, or for several that are too near to each other."""
 
     kind: str
@@ -102,7 +102,7 @@ class Label(NamedTuple):
     text: str
 
 
-class Cut(NamedTuple):
+class QuietStrip(NamedTuple):
     """A quiet time that is narrower than it was."""
 
     x: float
@@ -116,11 +116,11 @@ class Picture:
 
     width: int
     height: float = 0
-    marks: list[Mark] = field(default_factory=list[Mark])
+    marks: list[RunMark] = field(default_factory=list[RunMark])
     labels: list[Label] = field(default_factory=list[Label])
     lines: list[float] = field(default_factory=list[float])
     """Above each lane."""
-    cuts: list[Cut] = field(default_factory=list[Cut])
+    cuts: list[QuietStrip] = field(default_factory=list[QuietStrip])
     ticks: list[Label] = field(default_factory=list[Label])
     read: str = ""
     """Points of an area: what the first lane's model calls read."""
@@ -249,7 +249,7 @@ def picture(visit: Visit, lanes: Sequence[Lane], width: int, now: int) -> Pictur
     drawn, y = drawing.drawn, 22.0
     for since, till in drawing.scale.cuts:
         x = drawing.scale(since)
-        drawn.cuts.append(Cut(x, drawing.scale(till) - x, took((till - since) / 1000)))
+        drawn.cuts.append(QuietStrip(x, drawing.scale(till) - x, took((till - since) / 1000)))
     for lane in lanes:
         y = drawing.lane(lane, y, own_row=len(lanes) == 1)
     _draw_areas(drawn, lanes, drawing.scale, y)
@@ -287,7 +287,7 @@ class Drawing:
 
     def _row(self, lane: Lane, spans: Sequence[Span], y: float, height: float) -> None:
         marks, many, first = self.drawn.marks, 1, ""
-        near: Mark | None = None
+        near: RunMark | None = None
         for span in sorted(spans, key=lambda one: one.start):
             x, end = self.scale(span.start), self.scale(self.now if span.end is None else span.end)
             kind = f"{span.kind} {span.effect or ''} {span.state}".strip()
@@ -298,7 +298,7 @@ class Drawing:
                 continue
             link = self.visit.beside_agent(lane.agent, lane.session_id, "timeline", entry=str(span.seq))
             first, many = _says(span, self.now), 1
-            near = Mark(kind, x, y, max(end - x, 3.0), height, first, link, _SIGNS.get(span.kind, ""))
+            near = RunMark(kind, x, y, max(end - x, 3.0), height, first, link, _SIGNS.get(span.kind, ""))
             marks.append(near)
 
 

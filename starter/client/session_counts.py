@@ -1,5 +1,5 @@
-"""How many sessions run, wait, sleep or rest, and what those of the last day have cost: counted by the server's index,
-so that no session is asked and no page of rows is read for a number.
+"""Counts of sessions that run, wait, sleep or rest, and the cost of those of the last day: by the server's index, so
+that no session is asked and no page of rows is read for a number.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ SLEEPS = ("sleep", "wait_for")
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SessionCounts:
     """Counts of open sessions, sub-agents among them."""
 
     working: int
@@ -40,7 +40,7 @@ class LastDay:
     """Workflows that ended as failed or timed out in that time."""
 
 
-async def standing(client: Client, user: str | None) -> Standing | None:
+async def standing(client: Client, user: str | None) -> SessionCounts | None:
     """`user`: as the index has the name; None counts everybody's. None where the server does not know the attributes,
     or could not tell this name from another: then a count would be of somebody else's sessions."""
     if user is not None and query(user=user) == query():
@@ -55,7 +55,7 @@ async def standing(client: Client, user: str | None) -> Standing | None:
         )
     except RPCError:
         return None
-    return Standing(working.count, max(waiting.count - asleep, 0), asleep, paused.count)
+    return SessionCounts(working.count, max(waiting.count - asleep, 0), asleep, paused.count)
 
 
 async def _that_only_sleep(client: Client, sleeping: str) -> int:
