@@ -28,7 +28,7 @@ SETTLE_MILLISECONDS = 2_000.0
 LARGEST_BYTES = 200_000
 
 WAITING = "/namespaces/default/workflows?query=" + quote('LonghaulStatus = "waiting"')
-AGENT = """name = "mender"
+AGENT = """name = "fixer"
 tools = ["Read", "Glob", "Edit", "Bash"]
 [permission.deadline]
 escalate_after = "4h"
@@ -51,7 +51,7 @@ REPLIES: tuple[dict[str, Any], ...] = (
         ],
     },
     {
-        "text": "2 + 2 is 4. I mend the test and run it.",
+        "text": "2 + 2 is 4. I fix the test and run it.",
         "tool_calls": [
             {"name": "Edit", "input": {"file_path": "test_sums.py", "old_string": "2, 5", "new_string": "2, 4"}},
             {"name": "Bash", "input": {"command": "python3 -m unittest"}},
@@ -59,20 +59,6 @@ REPLIES: tuple[dict[str, Any], ...] = (
     },
 )
 
-PLANNER = """name = "planner"
-tools = ["plan_exit", "Read"]
-[permission]
-mode = "plan"
-"""
-PLAN = """# Mend the red test
-
-1. Read `test_sums.py`, and see what it expects.
-2. Let it expect **4**, for 2 + 2 is 4.
-3. Run all tests again.
-
-Nothing else is changed.
-"""
-PLANS = {"text": "This is my plan.", "tool_calls": [{"id": "plan-1", "name": "plan_exit", "input": {"plan": PLAN}}]}
 LEAD = """name = "harbour"
 tools = ["Read"]
 [agents.surveyor]
@@ -139,7 +125,7 @@ def park_a_session(
     written.write_text(agent, encoding="utf-8")
     (project / "test_sums.py").write_text(TEST, encoding="utf-8")
     script.write_text("".join(json.dumps(reply) + "\n" for reply in replies), encoding="utf-8")
-    asked = [str(LONGHAUL), "--address", address, "run", "Mend the red test.", "--session", session, "--user", "ana"]
+    asked = [str(LONGHAUL), "--address", address, "run", "Fix the failing test.", "--session", session, "--user", "ana"]
     asked += ["--model", f"scripted:{script}", "--agent", str(written), *flags]
     # Without a terminal it parks.
     subprocess.run(asked, cwd=project, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False)
@@ -183,27 +169,25 @@ def of_the_console(inbox: str, browser: Browser) -> Iterator[Picture]:
     session, _, whose = call.partition("/call")
     whose = "&".join(part for part in whose.strip("?").split("&") if not part.startswith("id="))
     edit = call.replace("/call?", "/edit?", 1)
-    yield Picture("console-inbox", inbox, "test_sums.py", 900, 450)
-    yield Picture("console-call", call, "Allow", 900, 1180)
-    yield Picture("console-edit", edit, "new_string", 900, 660)
-    yield Picture("console-session", f"{session}?{whose}", "I look around first", 900, 760)
-    yield Picture("console-timeline", f"{session}/timeline?{whose}", "Glob", 900, 420)
-    yield Picture("console-about", f"{session}/about?{whose}", "Amounts", 900, 540)
-    yield Picture("console-context", f"{session}/context?{whose}", "tokens", 900, 280)
-    yield Picture("console-events", f"{session}/log?{whose}", "waits for a person", 900, 760)
-    yield Picture("console-change", f"{session}/change?{whose}", "Rules in force", 900, 1310)
-    yield Picture("console-start", f"{inbox}/start", "Start", 900, 740)
-    yield Picture("console-workers", f"{inbox}/workers", "Seen", 900, 300)
-
-
-def of_a_plan(inbox: str) -> Picture:
-    return Picture("console-plan", f"{inbox}/s/planner/a-plan/call?id=plan-1&user=ana", "Allow", 900, 700)
+    yield Picture("console-inbox", inbox, "test_sums.py", 1200, 720)
+    yield Picture("console-call", call, "Allow", 1200, 860)
+    yield Picture("console-calls", f"{session}/calls?{whose}", "I have looked", 1200, 860)
+    yield Picture("console-edit", edit, "new_string", 1200, 640)
+    yield Picture("console-session", f"{session}?{whose}", "I look around first", 1200, 860)
+    yield Picture("console-timeline", f"{session}/timeline?{whose}", "Glob", 1200, 400)
+    yield Picture("console-about", f"{session}/about?{whose}", "Amounts", 1200, 480)
+    yield Picture("console-context", f"{session}/context?{whose}", "tokens", 1200, 340)
+    yield Picture("console-events", f"{session}/log?{whose}", "waits for a person", 1200, 680)
+    yield Picture("console-change", f"{session}/change?{whose}", "Rules in force", 1200, 1300)
+    yield Picture("console-start", f"{inbox}/start", "Start", 1200, 860)
+    yield Picture("console-workers", f"{inbox}/workers", "Seen", 1200, 400)
 
 
 def of_a_lead(inbox: str) -> Iterator[Picture]:
     """Its page, and the list with its sub-agents, one of which sleeps."""
-    yield Picture("console-lead", f"{inbox}/s/harbour/the-quay?user=ana", "Sub-agents at work", 900, 760)
-    yield Picture("console-sessions", f"{inbox}/sessions", "asleep", 900, 520)
+    yield Picture("console-lead", f"{inbox}/s/harbour/the-quay?user=ana", "Sub-agents", 1200, 860)
+    yield Picture("console-run", f"{inbox}/s/harbour/the-quay/run?user=ana", "As a table", 1200, 860)
+    yield Picture("console-sessions", f"{inbox}/sessions", "asleep", 1200, 640)
 
 
 def of_temporal(ui: str, page: str) -> Iterator[Picture]:
@@ -255,15 +239,13 @@ def main() -> int:
             with console(address, folder, ui) as inbox:
                 for picture in (*of_the_console(inbox, browser), *of_temporal(ui, page)):
                     take(browser, picture)
-                park_a_session(address, folder, "a-plan", PLANNER, (PLANS,))
-                take(browser, of_a_plan(inbox))
                 for child, reply in CHILDREN.items():
                     (folder / f"{child}.jsonl").write_text(json.dumps(reply), encoding="utf-8")
                 park_a_session(address, folder, "the-quay", LEAD.format(folder=folder), LEADS, "--detach")
                 for picture in of_a_lead(inbox):
                     take(browser, picture)
             with console(address, folder, ui, "serve") as served:
-                take(browser, Picture("console-sign-in", f"{served}/console", "Token", 900, 300))
+                take(browser, Picture("console-sign-in", f"{served}/console", "Token", 1200, 440))
             browser.close()
     return 0
 

@@ -179,10 +179,16 @@ def deadline(call: PendingCall) -> Iterator[str]:
     if call.wakes_at:
         yield f"until {_minute(call.wakes_at)}, or until somebody tells of the event {one_line(visible(call.event))!r}"
     if call.expires_at:
-        then = "denied" if call.on_expiry == "deny" else "overdue"
-        then = "given up" if then == "denied" and call.asked is not None else then
-        then = "given up, its outcome unknown" if then == "denied" and call.waits_for == "outside" else then
-        yield f"deadline {_minute(call.expires_at)}; then it is {then}"
+        yield f"deadline {_minute(call.expires_at)}; then it is {at_expiry(call)}"
+
+
+def at_expiry(call: PendingCall) -> str:
+    """What a call becomes when its time is over: "denied", and its like."""
+    if call.on_expiry != "deny":
+        return "overdue"
+    if call.asked is not None:
+        return "given up"
+    return "given up, its outcome unknown" if call.waits_for == "outside" else "denied"
 
 
 def _minute(moment: str) -> str:

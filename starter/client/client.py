@@ -20,8 +20,8 @@ from longhaul.starter.client.inbox import Inbox, gather
 from longhaul.starter.client.memories import KnowledgeOfWorkers, MemoriesOfUser
 from longhaul.starter.client.schedules import Schedules
 from longhaul.starter.client.session import Session, of_card
+from longhaul.starter.client.session_counts import LastDay, SessionCounts, last_day, standing
 from longhaul.starter.client.user_rules import RulesOfUser
-from longhaul.starter.client.wire import check_name
 from longhaul.starter.reach.connection import Naming, connect, joined, let_go, settle_before_exit
 from longhaul.starter.reach.pollers import time_at
 from longhaul.starter.settings import Settings
@@ -153,6 +153,18 @@ class Longhaul:
             return (await self.client.count_workflows(nobodys() if without_user else query())).count
         except RPCError:
             return None
+
+    async def standing(self, *, user: str | None = None) -> SessionCounts | None:
+        """Counts of open sessions, of this user or of all; None where the server's index does not tell."""
+        return (
+            await standing(self.client, self._indexed(user=user)["user"]) if self.settings.search_attributes else None
+        )
+
+    async def last_day(self, *, user: str | None = None) -> LastDay | None:
+        """What the sessions of the last 24 hours cost, and how many failed; None where the index does not tell."""
+        return (
+            await last_day(self.client, self._indexed(user=user)["user"]) if self.settings.search_attributes else None
+        )
 
     async def inbox(
         self,

@@ -17,6 +17,7 @@ from longhaul.agent.values.permission import PermissionRule
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ContextConfig
 from longhaul.agent.values.tasks import Task, TasksContext
 from longhaul.agent.views.event_types import AgentEvent
+from longhaul.agent.views.run_spans import Span
 from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.starter.client import session_requests
 from longhaul.starter.client.cards import SessionCard
@@ -443,6 +444,11 @@ class Session(Steering):
         """All that happened, as actions, observations, messages and condensations, from entry `start` on. A later
         start reads less; then a condensation may not say what it has forgotten. Raises HistoryUnreadable."""
         return self._reading.trajectory(start)
+
+    async def run_spans(self, start: int = 1) -> list[Span]:
+        """What took time, for a picture of its run: replies, calls, waits and sub-agents, from entry `start` on. Raises
+        HistoryUnreadable."""
+        return await self._reading.run_spans(start)
 
     async def events(self, start: int = 1) -> EventPage:
         """Durable events from sequence number `start` on."""

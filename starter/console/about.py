@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from starlette.types import ASGIApp
 
 from longhaul.agent.permission.preview import brief
+from longhaul.agent.plain.text import gist
 from longhaul.agent.values.budget import NANOS, ModelSpent
 from longhaul.agent.values.conversation.messages import Usage
 from longhaul.agent.views.event_types import AgentEvent
@@ -171,7 +172,7 @@ def step_of(visit: Visit, event: TrajectoryEvent) -> TimelineStep:
         what = f"{what} by {len(event.forgotten)} messages"
         place = event.forgotten[0]
     who = event.tool or event.by
-    text = event.input if event.kind == "action" else event.text or event.thinking
+    text = gist(event.input) if event.kind == "action" else event.text or event.thinking
     return TimelineStep(
         seq=event.seq,
         at=event.at,

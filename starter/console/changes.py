@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 
 from longhaul.agent.letters.answers import BackgroundEnds
 from longhaul.agent.plain.ids import check_name
-from longhaul.starter.console import pages
+from longhaul.starter.console import call_pages, pages, session_page
 from longhaul.starter.console.console_request import NAMED, Visit, message_of
 from longhaul.starter.console.schema_forms import Field, answers_of, edited, fields_of
 from longhaul.starter.console.transcript import waiting_row
@@ -24,6 +24,8 @@ from longhaul.starter.serve.response_bodies import Calls, Decided, Tools
 from longhaul.starter.visible import harmless
 from longhaul.workflows.contract import PendingCall, Status
 
+MOST_TOGETHER = 100
+"""Calls that one message decides on."""
 SENT = {"pause": "", "resume": "", "interrupt": "", "step": "", "settle": "settled", "notify": "woken"}
 """Operations that are sent as their forms are filled in, each with the word for what the inbox then says; empty where
 the session's own page shows it."""
@@ -50,7 +52,40 @@ async def decide(visit: Visit) -> Response:
             return then(visit.here("call", id=made.call_id, told="first"))
         return then(f"{visit.home}?told={'allowed' if allows else 'denied'}")
 
-    return await or_told(done, lambda problem: pages.call_page(visit, form.get("call_id", ""), problem))
+    return await or_told(done, lambda problem: call_pages.call_page(visit, form.get("call_id", ""), problem))
+
+
+async def decide_all(visit: Visit) -> Response:
+    """Allow or deny the calls that were ticked, each as it was shown; or deny all that wait for a person."""
+    form, word = visit.form, visit.form.get("decision", "")
+
+    async def done() -> Response:
+        if word == "deny-all":
+            waiting: Calls = await visit.ask("pending")
+            seen = [
+                {"call_id": one.call_id, "digest": one.digest}
+                for one in waiting.calls
+                if one.at is None and one.waits_for == "person"
+            ]
+        else:
+            ticked = [value.partition(" ") for name, value in form.items() if name.startswith("call-")]
+            seen = [{"call_id": call_id, "digest": digest} for digest, _, call_id in ticked]
+        if not seen:
+            raise wrong("call", "", "tick the calls that you have looked at")
+        allows = word == "allow"
+        body: dict[str, Any] = {
+            "decision": "allow" if allows else "deny",
+            "reason": "" if allows else form.get("reason", ""),
+        }
+        for start in range(0, len(seen), MOST_TOGETHER):
+            await visit.ask("decideAll", body={**body, "calls": seen[start : start + MOST_TOGETHER]})
+        told = f"{'allowed' if allows else 'denied'}-all"
+        left: Calls = await visit.ask("pending")
+        if any(one.at is None and one.waits_for == "person" for one in left.calls):
+            return then(visit.here("calls", told=told))
+        return then(f"{visit.home}?told={told}")
+
+    return await or_told(done, lambda problem: call_pages.calls_page(visit, problem))
 
 
 async def hand_in(visit: Visit) -> Response:
@@ -67,7 +102,7 @@ async def hand_in(visit: Visit) -> Response:
         await visit.ask("externalResults", body={"results": [result]})
         return then(f"{visit.home}?told=handed")
 
-    return await or_told(done, lambda problem: pages.call_page(visit, call_id, problem, output))
+    return await or_told(done, lambda problem: call_pages.call_page(visit, call_id, problem, output))
 
 
 def _read(output: str, form: str) -> Any:
@@ -90,7 +125,7 @@ async def say(visit: Visit) -> Response:
         await visit.ask("message", body={**body, "messages": said})
         return then(visit.here())
 
-    return await or_told(done, lambda problem: pages.session_page(visit, problem, form.get("text", "")))
+    return await or_told(done, lambda problem: session_page.session_page(visit, problem, form.get("text", "")))
 
 
 def send(name: str) -> Callable[[Visit], Awaitable[Response]]:
@@ -107,7 +142,9 @@ def send(name: str) -> Callable[[Visit], Awaitable[Response]]:
             return then(f"{visit.home}?told={SENT[name]}" if SENT[name] else visit.here())
 
         async def refused(problem: Problem) -> Response:
-            return await (pages.call_page(visit, call_id, problem) if call_id else pages.session_page(visit, problem))
+            return await (
+                call_pages.call_page(visit, call_id, problem) if call_id else session_page.session_page(visit, problem)
+            )
 
         return await or_told(done, refused)
 
@@ -128,7 +165,7 @@ async def stop(visit: Visit) -> Response:
         of_all = next((left_open for left_open in ("", "unknown") if left_open in ends), "all")
         return then(visit.here(told=f"over-{made.ends[call_id] if call_id else of_all}"))
 
-    return await or_told(done, lambda problem: pages.session_page(visit, problem))
+    return await or_told(done, lambda problem: session_page.session_page(visit, problem))
 
 
 async def begin(visit: Visit) -> Response:
@@ -148,8 +185,8 @@ async def begin(visit: Visit) -> Response:
         said = message_of(form["text"], visit.files)
         path = {"agent": agent, "session": session}
         where = {"workspace": folder} if (folder := form.get("workspace", "").strip()) else {}
-        if model := form.get("model", "").strip():
-            await visit.ask("configure", where, {"model": model}, path)
+        if settings := {name: given for name in ("model", "mode") if (given := form.get(name, "").strip())}:
+            await visit.ask("configure", where, settings, path)
         body = {"messages": said, "request_id": form.get("request_id", "")}
         await visit.ask("message", where, body, path)
         return then(visit.session_link(agent, session, visit.visitor.caller.user))
@@ -237,4 +274,4 @@ async def answer(visit: Visit) -> Response:
         await visit.ask("externalResults", body={"results": [{"id": call_id, "output": output}]})
         return then(f"{visit.home}?told=answered")
 
-    return await or_told(done, lambda problem: pages.call_page(visit, call_id, problem))
+    return await or_told(done, lambda problem: call_pages.call_page(visit, call_id, problem))

@@ -202,6 +202,11 @@ class Visit:
         return self.served.root_path + PATH
 
     @property
+    def server(self) -> str:
+        """Address of the Temporal server that these sessions are on."""
+        return self.served.app.client.service_client.config.target_host
+
+    @property
     def whose(self) -> dict[str, str]:
         """Another user's sessions, where the address says so."""
         return {name: value for name, value in self.request.query_params.items() if name in WHOSE}
@@ -261,7 +266,10 @@ class Visit:
 
     def beside(self, session: str, page: str = "", **query: str) -> str:
         """The same of another session of that user and agent."""
-        agent = path_values(self.request.path_params)["agent"]
+        return self.beside_agent(path_values(self.request.path_params)["agent"], session, page, **query)
+
+    def beside_agent(self, agent: str, session: str, page: str = "", **query: str) -> str:
+        """The same of another agent's."""
         below = f"/{page}" if page else ""
         asked = urlencode({**query, **self.whose})
         named = f"{quote(agent, safe='')}/{quote(session, safe='')}"

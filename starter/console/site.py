@@ -7,14 +7,14 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from longhaul.starter.console import about, change_page, changes, pages
+from longhaul.starter.console import about, call_pages, change_page, changes, pages, run_picture, session_page
 from longhaul.starter.console.console_request import PATH, Entrance, Filled, Visit, read_form
 from longhaul.starter.serve.problems import Problem, problem_of
 from longhaul.starter.serve.requests import Served
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+    "font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 )
 HEADERS = (
     (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
@@ -28,7 +28,7 @@ ICON = (
     'fill="#fff">{text}</text></svg>'
 )
 MOST_COUNTED = 99
-STATIC = {"console.js": "text/javascript", "console.css": "text/css"}
+STATIC = {"console.js": "text/javascript", "console.css": "text/css", "inter.woff2": "font/woff2"}
 
 Handler = Callable[[Visit], Awaitable[ASGIApp]]
 S = PATH + "/s/{agent}/{session}"
@@ -37,20 +37,23 @@ LOOKED_AT: dict[str, Handler] = {
     f"{PATH}/sessions": pages.sessions,
     f"{PATH}/workers": pages.workers,
     f"{PATH}/start": pages.start,
-    S: pages.session,
-    f"{S}/call": pages.call,
+    S: session_page.session,
+    f"{S}/call": call_pages.call,
+    f"{S}/calls": call_pages.calls,
     f"{S}/edit": changes.edit,
     f"{S}/about": about.about,
+    f"{S}/run": run_picture.run,
     f"{S}/timeline": about.timeline,
     f"{S}/context": about.context,
     f"{S}/log": about.events,
     f"{S}/change": change_page.change,
     f"{S}/state": change_page.export,
-    f"{S}/events": pages.events,
+    f"{S}/events": session_page.events,
 }
 FILLED_IN: dict[str, Handler] = {
     f"{PATH}/start": changes.begin,
     f"{S}/decide": changes.decide,
+    f"{S}/calls": changes.decide_all,
     f"{S}/edit": changes.decide_edited,
     f"{S}/result": changes.hand_in,
     f"{S}/answer": changes.answer,
@@ -203,4 +206,6 @@ class _Static(_Entry):
         if name not in STATIC:
             raise Problem("not-found", "there is no such file")
         file = pages.FOLDER / "static" / name
-        return FileResponse(file, media_type=STATIC[name], headers={"Cache-Control": "no-cache"})
+        # A face never changes, and a page that waits for it would be drawn twice.
+        kept = "max-age=604800" if name.endswith(".woff2") else "no-cache"
+        return FileResponse(file, media_type=STATIC[name], headers={"Cache-Control": kept})

@@ -15,7 +15,7 @@ from markdown_it.token import Token
 from markupsafe import Markup, escape
 
 from longhaul.agent.permission.preview import Part, argument_parts, brief
-from longhaul.agent.plain.text import gist, told_apart
+from longhaul.agent.plain.text import CLOSE, OPEN, gist, told_apart
 from longhaul.agent.values.conversation.messages import (
     ContentBlock,
     DataBlock,
@@ -33,6 +33,7 @@ from longhaul.agent.views.would_pass import WouldPass
 from longhaul.starter import render, render_pending
 from longhaul.starter.console.console_request import Visit
 from longhaul.starter.render import LISTS_TASKS, how_it_ran
+from longhaul.starter.render_session import ago, until
 from longhaul.starter.serve.response_bodies import Page, Row
 from longhaul.starter.visible import harmless, one_line, visible
 from longhaul.workflows.contract import PendingCall, Status
@@ -117,7 +118,12 @@ class WaitingRow:
     asked_at: str
     waits_for: str
     risk: str
-    deadline: tuple[str, ...]
+    late: tuple[str, ...]
+    """What has come of its deadline, a sentence each."""
+    sleeps: str
+    """Until what, in words; empty for a call that does not sleep."""
+    then: str
+    """What happens at `expires_at`, in words that a time follows."""
     expires_at: str
     """ISO time that is still to be waited for; empty: it waits as long as it takes."""
     approvals: str
@@ -125,6 +131,19 @@ class WaitingRow:
     """Of a sub-agent's call: `root › researcher › Bash`."""
     root: str
     """And the session at the head of its tree, while that is open."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallGroup:
+    """The calls of one session in the inbox."""
+
+    session: str
+    title: str
+    count: int
+    """With those that stand on other pages."""
+    review: str
+    """Where several are decided on together; empty for a single call."""
+    rows: tuple[WaitingRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,19 +190,47 @@ def waiting_row(call: PendingCall, row: Row | Status, link: str, root: Row | Non
     return WaitingRow(
         link=link,
         tool=marked(call.tool),
-        gist=brief(gist(call.input), GIST_CHARS),
+        gist=_headline(call),
         session=marked(row.session_id),
         agent=marked(row.agent),
         user=marked(row.user_id or ""),
         asked_at=call.asked_at,
         waits_for=call.waits_for,
         risk=marked(call.risk),
-        deadline=tuple(render_pending.deadline(call)),
+        late=tuple(_late(call)),
+        sleeps=f"until the event {marked(call.event)}, or {until(call.wakes_at)}" if call.wakes_at else "",
+        then=render_pending.at_expiry(call),
         expires_at="" if call.expired_at else call.expires_at,
         approvals=approvals(call),
         path=marked_path(call.path),
         root=marked(root.session_id) if root is not None else "",
     )
+
+
+LINE_END = f"{OPEN}U+000A{CLOSE}"
+"""As `brief` writes the end of a line."""
+
+
+def on_one_line(text: str) -> str:
+    """Of a text that `brief` has shortened: line ends as people know them."""
+    return text.replace(LINE_END, " ↵ ")
+
+
+def _headline(call: PendingCall) -> str:
+    """What a call is about, on one line; of a plan its first line, without the marks of a heading."""
+    plan = render_pending.plan_of(call)
+    if plan is None:
+        return on_one_line(brief(gist(call.input), GIST_CHARS))
+    return brief(next((line for line in plan.splitlines() if line.strip()), "").lstrip("# ").strip(), GIST_CHARS)
+
+
+def _late(call: PendingCall) -> Iterator[str]:
+    if call.expired_at:
+        yield f"overdue: nobody answered until {ago(call.expired_at)}; it still waits"
+    elif call.escalated_at:
+        yield f"escalated to {marked(call.escalate_to)} {ago(call.escalated_at)}"
+    elif call.reminded_at:
+        yield f"reminder sent {ago(call.reminded_at)}"
 
 
 def waiting_call(call: PendingCall, row: WaitingRow) -> WaitingCall:
@@ -214,7 +261,7 @@ def rule_row(found: WouldPass) -> RuleRow:
     return RuleRow(
         name=marked(found.rule.spelt()),
         says=render_pending.passes(found),
-        calls=tuple((marked(one.gist), one.at) for one in found.newest),
+        calls=tuple((on_one_line(marked(one.gist)), one.at) for one in found.newest),
     )
 
 

@@ -20,6 +20,7 @@ from longhaul.starter.serve.problems import Problem, wrong
 from longhaul.starter.serve.request_bodies import (
     Copy,
     Decision,
+    Decisions,
     Edits,
     Requesting,
     Results,
@@ -28,6 +29,7 @@ from longhaul.starter.serve.requests import Answer, Call, Handler, request_id_of
 from longhaul.starter.serve.response_bodies import (
     Copied,
     Decided,
+    DecidedAll,
     Taken,
 )
 from longhaul.workflows.contract import PendingCall
@@ -106,6 +108,35 @@ async def decide(call: Call) -> Decided:
         approver=call.by,
     )
     return Decided(call_id=body.call_id, decision=body.decision, approvals=approvals)
+
+
+async def decide_all(call: Call) -> DecidedAll:
+    """Raises Problem where one of the calls waits no more, or has to be decided by itself."""
+    body: Decisions = call.body
+    session = session_of(call)
+    waiting = {one.call_id: one for one in await session.own_pending()}
+    seen = list[PendingCall]()
+    for one in body.calls:
+        found = waiting.get(one.call_id)
+        if found is None:
+            raise Problem("refused", f"calls: no call {one.call_id!r} waits here any more; nothing was decided")
+        if body.decision == "allow" and (why := alone_because(found)):
+            raise Problem("refused", f"calls: {one.call_id!r} {why}, so it is decided by itself; nothing was decided")
+        seen.append(found.model_copy(update={"digest": one.digest}))
+    allow = body.decision == "allow"
+    await session.confirm_all(seen, allow=allow, reason=body.reason, approver=call.by)
+    return DecidedAll(call_ids=tuple(one.call_id for one in body.calls), decision=body.decision)
+
+
+def alone_because(call: PendingCall) -> str:
+    """Why a call is allowed by itself, and never together with others; empty where nothing speaks against it."""
+    if call.waits_for != "person":
+        return "waits for no approval"
+    if call.risk == "high":
+        return "has a high risk"
+    if call.approvers > 1:
+        return f"needs {call.approvers} approvers"
+    return "needs a signed decision" if call.signed else ""
 
 
 async def _seen(session: Session, body: Decision) -> PendingCall | str:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from operator import attrgetter
 from typing import TypeVar
 
@@ -17,6 +17,7 @@ from longhaul.starter.reach.pollers import pollers
 from longhaul.starter.reach.storage_places import keeper_of
 from longhaul.starter.serve.problems import Problem
 from longhaul.starter.serve.request_bodies import (
+    FromEntry,
     Listing,
     Paging,
     Sorting,
@@ -30,11 +31,14 @@ from longhaul.starter.serve.response_bodies import (
     Calls,
     Held,
     InboxBody,
+    LastDayBody,
     Page,
     Resting,
     Row,
     Rows,
     RulesBody,
+    RunBody,
+    StandingBody,
     Steps,
     Tasks,
     Tools,
@@ -42,7 +46,7 @@ from longhaul.starter.serve.response_bodies import (
     WorkerRow,
     Workers,
 )
-from longhaul.workflows.contract import ReplyResult, Status
+from longhaul.workflows.contract import PendingCall, ReplyResult, Status
 
 Told = TypeVar("Told", bound=BaseModel)
 MOST_PAGE_BYTES = 2_000_000
@@ -124,6 +128,12 @@ async def sessions(call: Call) -> Rows:
     status = None if over else query.status
     cards = await call.app.sessions(session_id=query.session, user=_listed_user(call), status=status, closed=over)
     found = [card for card in cards if _is_wanted(card, query)]
+    if query.sort == "oldest":
+        found.reverse()
+    elif query.sort == "waiting":
+        found.sort(key=lambda card: card.waiting_since or "~")
+    elif query.sort == "cost":
+        found.sort(key=lambda card: (card.dollars, card.tokens), reverse=True)
     end = None if query.limit is None else query.start + query.limit
     note = "" if found else await _unseen(call)
     return Rows(sessions=tuple(Row.of(card) for card in found[query.start : end]), total=len(found), note=note)
@@ -144,7 +154,7 @@ async def inbox(call: Call) -> InboxBody:
     found = await call.app.inbox(user=_listed_user(call), team=query.team, tool=query.tool, overdue=query.overdue)
     calls = [
         Asked(session=Row.of(card), call=waiting, root=Row.of(root) if (root := found.root_of(card)) else None)
-        for card, waiting in found.calls
+        for card, waiting in _sorted(found.calls, query)
     ]
     silent = [Row.of(card) for card in found.silent]
     held = [Held(session=Row.of(card), hold=status.hold) for card, status in found.held]
@@ -164,6 +174,39 @@ async def inbox(call: Call) -> InboxBody:
         paused = [one for one in paused if one.session.user_id is None]
     note = "" if calls or silent or held or paused else await _unseen(call)
     return InboxBody(calls=tuple(calls), silent=tuple(silent), held=tuple(held), paused=tuple(paused), note=note)
+
+
+_RISKS = ("high", "unknown", "medium", "low")
+
+
+def _sorted(found: list[tuple[SessionCard, PendingCall]], query: Sorting) -> list[tuple[SessionCard, PendingCall]]:
+    """Those that fit the text; found are the longest waiting first."""
+    wanted = query.text.casefold()
+    if wanted:
+        found = [
+            (card, one)
+            for card, one in found
+            if wanted in "\n".join((one.tool, one.input, card.session_id, card.agent, card.user_id or "")).casefold()
+        ]
+    match query.sort:
+        case "oldest":
+            return found
+        case "newest":
+            return found[::-1]
+        case "risk":
+            return sorted(found, key=lambda pair: _RISKS.index(pair[1].risk) if pair[1].risk in _RISKS else len(_RISKS))
+        case "deadline":
+            return sorted(found, key=lambda pair: pair[1].expires_at or "~")
+
+
+async def standing(call: Call) -> StandingBody:
+    found = None if call.query.anonymous else await call.app.standing(user=_listed_user(call))
+    return StandingBody() if found is None else StandingBody(**asdict(found))
+
+
+async def last_day(call: Call) -> LastDayBody:
+    found = None if call.query.anonymous else await call.app.last_day(user=_listed_user(call))
+    return LastDayBody() if found is None else LastDayBody(**asdict(found))
 
 
 async def _unseen(call: Call) -> str:
@@ -243,6 +286,11 @@ async def history(call: Call) -> Steps:
             found.append(event)
             size += len(event.model_dump_json())
     return Steps(start=query.start, next=None, events=tuple(found))
+
+
+async def run(call: Call) -> RunBody:
+    query: FromEntry = call.query
+    return RunBody(spans=tuple(await session_of(call).run_spans(query.entry)))
 
 
 async def _page(items: AsyncIterator[Told], query: Paging) -> tuple[tuple[Told, ...], int | None]:

@@ -58,6 +58,10 @@ class StepPaging(Paging):
     kind: Kind | None = Field(default=None, description="Steps of this kind alone")
 
 
+class FromEntry(Whose):
+    entry: int = Field(default=1, ge=1, le=2**31, description="Begin at this entry, by `seq`")
+
+
 class Reading(Whose):
     start: int = Field(
         default=1, ge=1, le=2**31, alias="from", description="Number of the first event; Last-Event-ID goes before it"
@@ -77,7 +81,10 @@ class Listing(Whose):
     text: str = Field(
         default="", max_length=200, description="Part of the name, agent, user or waiting tools; case does not count"
     )
-    start: int = Field(default=0, ge=0, le=2**31, alias="from", description="How many of the newest are left out")
+    sort: Literal["newest", "oldest", "waiting", "cost"] = Field(
+        default="newest", description="What comes first: began last or first, has waited longest, has cost most"
+    )
+    start: int = Field(default=0, ge=0, le=2**31, alias="from", description="How many of the first are left out")
     limit: int | None = Field(default=None, ge=1, le=MOST_SESSIONS, description="How many at most; else all")
 
 
@@ -85,6 +92,12 @@ class Sorting(Whose):
     team: str | None = Field(default=None, description="Of agents with this `team`")
     tool: str | None = Field(default=None, description="Calls of this tool")
     overdue: bool = Field(default=False, description="Reminded of, escalated or expired")
+    text: str = Field(
+        default="", max_length=200, description="Part of the tool, its arguments, the session, agent or user"
+    )
+    sort: Literal["oldest", "newest", "risk", "deadline"] = Field(
+        default="oldest", description="What comes first: waits longest or shortest, the highest risk, the next deadline"
+    )
 
 
 class Remembering(Whose):
@@ -160,6 +173,26 @@ class Decision(Value):
     """Suggested ones, to take along for later calls."""
     digest: Binding | None = None
     """Of what was looked at, as `pending` shows it. To allow, it is needed."""
+
+
+class SeenCall(Value):
+    """A call that somebody has looked at."""
+
+    call_id: Binding
+    """As `pending` names it."""
+    digest: Binding
+    """Of what was looked at, as `pending` shows it."""
+
+
+class Decisions(Value):
+    """The same decision on several calls that wait for a person: on all of them, or on none."""
+
+    calls: tuple[SeenCall, ...] = Field(min_length=1, max_length=100)
+    """Those that were looked at. What has a high risk, needs several approvers or a signature is decided by itself."""
+    decision: Literal["allow", "deny"]
+    """Whether they may run."""
+    reason: str = Field(default="", max_length=20_000)
+    """Of a denial; the model reads it."""
 
 
 class Edits(Value):

@@ -8,6 +8,7 @@ from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.agent.values.tasks import Task
+from longhaul.agent.views.run_spans import Span
 from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.starter.client.cards import SessionCard
 from longhaul.workflows.contract import PendingCall
@@ -98,6 +99,27 @@ class Rows(BaseModel):
     """Where there are none: whose sessions this token does not see."""
 
 
+class StandingBody(BaseModel):
+    """Counts of open sessions, sub-agents among them; null where the server's index does not tell."""
+
+    working: int | None = None
+    waiting: int | None = None
+    """For somebody: a session that only sleeps is not among them."""
+    asleep: int | None = None
+    paused: int | None = None
+
+
+class LastDayBody(BaseModel):
+    """The sessions whose newest run began in the last 24 hours; `sessions` is null where the index does not tell."""
+
+    sessions: int | None = None
+    tokens: int = 0
+    dollars: float = 0.0
+    """0 where no budget of money makes workers know the prices."""
+    failed: int | None = None
+    """Sessions that ended as failed or timed out in that time."""
+
+
 class Asked(BaseModel):
     """A call that waits, and where."""
 
@@ -161,6 +183,12 @@ class Steps(BaseModel):
     events: tuple[TrajectoryEvent, ...]
 
 
+class RunBody(BaseModel):
+    """What took time in a session: what has ended in that order, then what lasts."""
+
+    spans: tuple[Span, ...]
+
+
 class StateBody(BaseModel):
     """AgentState with the version of its form: what `POST …/state` takes, and any session can begin with."""
 
@@ -203,3 +231,10 @@ class Decided(BaseModel):
     decision: Literal["allow", "deny"]
     approvals: str
     """`1 of 2` for an approval that another person's has to follow; else empty."""
+
+
+class DecidedAll(BaseModel):
+    """Taken; the session goes on as soon as a worker is there."""
+
+    call_ids: tuple[str, ...]
+    decision: Literal["allow", "deny"]

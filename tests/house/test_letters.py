@@ -25,8 +25,8 @@ BY_OTHERS = {"worker_left", "worker_lacks", "child_reported", "report_again", "a
 NO_COMMAND = {"configure"}
 """A session's settings are changed from code and over HTTP."""
 PARTS = {"rules": SessionRules, "stored": Stored}
-NO_LETTERS = {f"{S}/state/edits", f"{S}/copies", "/v1/memories/delete", "/v1/knowledge/delete"}
-"""Routes that read, and then send `replace_state`; and those about no session."""
+NO_LETTERS = {f"{S}/state/edits", f"{S}/copies", f"{S}/decisions/all", "/v1/memories/delete", "/v1/knowledge/delete"}
+"""Routes that read, and then send `replace_state`, or one `confirm` for several calls; and those about no session."""
 
 
 def called(row: LetterRow[Any]) -> Callable[..., Any]:

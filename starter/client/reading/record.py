@@ -20,6 +20,7 @@ from longhaul.agent.plain.text import Pages
 from longhaul.agent.values.conversation.messages import ContentBlock, Msg, ToolCallBlock, ToolCallState
 from longhaul.agent.values.conversation.tools import answered_in
 from longhaul.agent.views.events import EventFold
+from longhaul.agent.views.run_spans import RunSpans, Span
 from longhaul.agent.views.trajectory import Trajectory, TrajectoryEvent
 from longhaul.starter.client.reading.queries import Asking, NoSession
 from longhaul.starter.reach.connection import keyring_in, opened_blobs
@@ -228,6 +229,13 @@ class SessionReader:
             if entry.seq >= start:
                 for event in events:
                     yield event
+
+    async def run_spans(self, start: int = 1) -> list[Span]:
+        """What took time, from entry `start` on. Raises HistoryUnreadable."""
+        spans = RunSpans()
+        async for entry in self._entries.all(start):
+            spans.take(entry)
+        return spans.whole()
 
     async def ledger(self) -> Ledger:
         """All that the session needs to go on, as of one moment, without its log and its old messages."""

@@ -48,7 +48,16 @@ const become = (part, fresh) => {
 const take = (fresh) => {
   const state = document.body.dataset.state;
   if (state !== undefined && state !== fresh.body.dataset.state) {
-    tell("This has changed since it was shown, or somebody has answered it. Load the page again to see how it stands.");
+    const decided = fresh.querySelector(".made");
+    // What can be decided no more has no button that a click in flight could reach: it is shown at once.
+    if (!fresh.querySelector(".decide") && decided) {
+      for (const root of [fresh]) tick(root);
+      document.querySelector(".call-page").replaceChildren(...fresh.querySelector(".call-page").childNodes);
+      document.title = fresh.title;
+      document.body.dataset.state = fresh.body.dataset.state;
+      return tell(decided.textContent.trim().replace(/\s+/g, " "));
+    }
+    tell("This call has changed since it was shown. Load the page again to see it as it is now.");
     for (const button of document.querySelectorAll(".decide button")) button.disabled = true;
     return;
   }
@@ -98,7 +107,7 @@ const renew = async () => {
 };
 
 // Of a session that does nothing the stream tells all: nothing can come to wait in its queue unheard.
-const isAtRest = () => document.querySelector("#head .state")?.textContent === "idle";
+const isAtRest = () => document.querySelector("#head .state")?.textContent.trim() === "idle";
 
 const renewOften = (milliseconds) => {
   let busy = false;
@@ -115,6 +124,10 @@ const renewOften = (milliseconds) => {
 const follow = (address) => {
   const said = document.getElementById("said"), thought = document.getElementById("thought");
   const blocks = new Map(), thoughts = new Map(), runs = new Map();
+  // A call that began before this page was opened: the server has written down when.
+  for (const call of document.querySelectorAll("#transcript details[data-started]")) {
+    runs.set(call.dataset.call, { at: Date.parse(call.dataset.started), text: "" });
+  }
   let last = 0, due = 0;
   const show = () => {
     said.textContent = [...blocks.values()].map(harmless).join("\n\n");
@@ -178,9 +191,30 @@ const showRuns = (runs) => {
 // How long something may still wait, by the server's clock: this machine's own may be wrong.
 const ahead = Date.now() - Number(document.body.dataset.now);
 
+// As `ago` of starter/render_session.py has it.
+const UNITS = [["d", 86_400], ["h", 3_600], ["min", 60]];
+const brief = (seconds) => {
+  const [unit, size] = UNITS.find(([, size]) => seconds >= size) ?? ["s", 1];
+  return `${Math.floor(Math.max(seconds, 0) / size)} ${unit}`;
+};
+const ZONED = { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit" };
+const zoned = new Intl.DateTimeFormat(undefined, { ...ZONED, timeZoneName: "short" });
+const today = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short" });
+
 const tick = (root) => {
+  const now = Date.now() - ahead;
+  for (const place of root.querySelectorAll("time[data-age], time[data-at], time[data-until]")) {
+    const moment = Date.parse(place.dateTime);
+    if (Number.isNaN(moment)) continue;
+    const exact = zoned.format(moment);
+    if (place.title !== exact) place.title = exact;
+    let text = place.textContent;
+    if ("age" in place.dataset) text = `${brief((now - moment) / 1000)} ago`;
+    if ("at" in place.dataset) text = new Date(moment).toDateString() === new Date(now).toDateString() ? today.format(moment) : exact;
+    if (place.textContent !== text) place.textContent = text;
+  }
   for (const place of root.querySelectorAll("time[data-until]")) {
-    const seconds = Math.ceil((Date.parse(place.dateTime) - (Date.now() - ahead)) / 1000);
+    const seconds = Math.ceil((Date.parse(place.dateTime) - now) / 1000);
     if (seconds <= 0 || seconds > LONG_SECONDS) continue;
     place.textContent = `in ${Math.floor(seconds / 60)} min ${String(seconds % 60).padStart(2, "0")} s`;
   }
@@ -192,6 +226,36 @@ const step = (by) => {
   const all = rows();
   const at = all.indexOf(document.activeElement);
   all[Math.min(Math.max(at < 0 ? 0 : at + by, 0), all.length - 1)]?.focus();
+};
+
+// Several calls: a box may be ticked once its call is open, and the bar counts those that are.
+const choices = [...document.querySelectorAll("details[data-choice]")];
+
+const count = () => {
+  let ticked = 0;
+  for (const one of choices) {
+    const isTicked = one.querySelector("input[type=checkbox]")?.checked ?? false;
+    one.querySelector("[data-ticked]").hidden = !isTicked;
+    ticked += isTicked;
+  }
+  const allow = document.querySelector("[data-allow]");
+  if (allow) allow.textContent = ticked ? `Allow ${ticked === 1 ? "this call" : `these ${ticked} calls`}` : "Allow the ticked calls";
+  for (const button of document.querySelectorAll(".bar button[value=allow], .bar button[value=deny]")) button.disabled = !ticked;
+};
+
+// Ticks the call that is open and looked at, and opens the next one that can be ticked.
+const tickAndGoOn = () => {
+  const at = Math.max(choices.indexOf(document.activeElement?.closest("details[data-choice]")), 0);
+  const here = choices.findIndex((one, place) => place >= at && one.open && one.querySelector("input[type=checkbox]:not(:checked)"));
+  if (here < 0) return step(1);
+  choices[here].querySelector("input[type=checkbox]").checked = true;
+  choices[here].open = false;
+  count();
+  const next = choices.slice(here + 1).find((one) => one.querySelector("input[type=checkbox]:not(:checked)"));
+  if (!next) return document.querySelector(".bar button[value=allow]")?.focus();
+  next.open = true;
+  next.querySelector("summary").focus();
+  next.scrollIntoView({ block: "start" });
 };
 
 // A key goes to the button, and Enter presses it. Who types a sentence beside the field must not allow anything by it:
@@ -210,6 +274,7 @@ const KEYS = {
   d: () => go("d"),
   r: () => go("r"),
   e: () => go("e"),
+  x: () => tickAndGoOn(),
   "?": () => document.getElementById("keys").showModal(),
 };
 
@@ -225,6 +290,22 @@ document.addEventListener("keydown", (event) => {
   KEYS[event.key]();
 });
 
+// A run: one stop for Tab; arrow keys go from mark to mark.
+const points = [...document.querySelectorAll("svg.run [data-point]")];
+for (const [place, one] of points.entries()) {
+  one.setAttribute("tabindex", place ? "-1" : "0");
+  one.addEventListener("keydown", (event) => {
+    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    points[Math.min(Math.max(place + by, 0), points.length - 1)].focus();
+  });
+}
+
+if (choices.length) {
+  count();
+  document.addEventListener("change", count);
+}
 const notifyButton = document.getElementById("notify");
 if (notifyButton) offerToNotify(notifyButton);
 setInterval(() => tick(document), 1000);

@@ -78,7 +78,7 @@ async def test_a_session_tells_what_it_used_and_what_it_is_about(
     assert cells[0].startswith("scripted")
     assert cells[1:] == ["3", "3,702", "-", "168", "-", "-"]
     assert "done: Look <i>up</i>" in said
-    assert "at work: Light it⟨U+202E⟩" in said
+    assert "in progress: Light it⟨U+202E⟩" in said
     assert "budget: 3 calls of 90 calls spent" in said
 
 

@@ -89,8 +89,11 @@ async def test_no_page_keeps_anybody_out(served: Address, signed_in: SignedIn, t
     there = f"{served.url}/console/s/lamp/{waits}"
     pages = (
         *("", "/sessions", "/sessions?status=closed&text=nothing", "/start", "/sessions?from=x"),
-        *(f"{there}{below}" for below in ("", "/call?id=edit-7", "/call?id=edit-7&diff=columns", "/edit?id=edit-7")),
-        *(f"{rests}{below}" for below in ("", "/about", "/timeline", "/log", "/context")),
+        *(
+            f"{there}{below}"
+            for below in ("", "/call?id=edit-7", "/call?id=edit-7&diff=columns", "/calls", "/edit?id=edit-7")
+        ),
+        *(f"{rests}{below}" for below in ("", "/run", "/about", "/timeline", "/log", "/context")),
         *(f"{rests}{below}" for below in ("/change?entry=3", "/call?id=gone")),
     )
     told = dict[str, list[Any]]()

@@ -179,6 +179,6 @@ async def test_a_command_says_what_each_part_of_it_is_proven_to_do(
     assert "9/x: not proven; it may reach the network" in shown["commands"]
     assert "greeting.txt" in shown["touches"]
     assert shown["risk"]
-    await expect(page.locator("article .where")).to_contain_text(" · risk ")
-    await page.locator("p a").first.click()
-    await expect(page.locator("a.row .where").first).to_contain_text(" · risk ")
+    await expect(page.locator("article .facts")).to_contain_text("risk ")
+    await page.locator(".crumbs a").nth(1).click()
+    await expect(page.locator("a.row .where").first).to_contain_text("risk ")

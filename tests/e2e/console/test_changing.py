@@ -58,7 +58,7 @@ async def test_a_copy_begins_from_a_step_and_the_state_is_a_file(
     await page.locator("li", has_text="action: Read").get_by_role("link", name="Copy from entry").click()
     copy = f"{there.rpartition('/')[2]}-again"
     await page.get_by_label("Its name").fill(copy)
-    await page.get_by_role("button", name="Begin the copy").click()
+    await page.get_by_role("button", name="Start the copy").click()
     await page.wait_for_url(f"**/console/s/lamp/{copy}")
     transcript = page.locator("#transcript")
     await expect(transcript).to_contain_text("greeting.txt")
@@ -91,7 +91,7 @@ async def test_a_paused_session_takes_one_step(served: Address, signed_in: Signe
     await expect(page.locator("#head .state")).to_have_text("paused")
 
     await page.goto(f"{page.url}/change")
-    await pressed(page, "Make it shorter", "The context is below its threshold, and stays as it is.")
+    await pressed(page, "Compress it", "The context is below its threshold, and stays as it is.")
 
 
 @pytest.mark.proves("X15")
@@ -109,11 +109,11 @@ async def test_what_left_the_context_is_one_click_away(served: Address, signed_i
         assert answer.json() == {"compacted": True}, answer.text
     page = await signed_in("ana")
     await page.goto(f"{there}/about")
-    await page.get_by_role("link", name="When, and what left it").click()
+    await page.get_by_role("link", name="When, and what was removed").click()
     step = page.locator(".timeline li")
     await expect(step).to_have_count(1)
     said = await step.inner_text()
-    await page.get_by_role("link", name="what left it").click()
+    await page.get_by_role("link", name="what was removed").click()
 
     await expect(page.locator("#transcript")).to_contain_text("0.txt")
     assert "made the context shorter by" in said
@@ -127,5 +127,5 @@ async def test_a_context_is_made_shorter_by_the_button(served: Address, signed_i
     there = await answered(served, path)
     page = await signed_in("ana")
     await page.goto(f"{there}/change")
-    await page.get_by_label("What the summary should look after").fill("the tides")
-    await pressed(page, "Make it shorter", "The context is shorter.")
+    await page.get_by_label("What the summary should keep").fill("the tides")
+    await pressed(page, "Compress it", "The context is shorter.")

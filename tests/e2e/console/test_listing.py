@@ -57,10 +57,10 @@ async def test_sessions_are_found_by_state_agent_and_text(served: Address, signe
     await expect(rows).to_have_count(2)
     row = page.locator("#sessions [data-row]", has_text="buoy")
     await expect(row.locator(".title")).to_have_text("Greet the moon")
-    await expect(row).to_contain_text(re.compile(r" · begun .+ · [\d,]+ tokens", re.DOTALL))
+    await expect(row).to_contain_text(re.compile(r" · [\d,]+ tokens.*started ", re.DOTALL))
     first, second = waits.rpartition("/")[2], rests.rpartition("/")[2]
     assert found == {"State": first, "Agent": second, "Text": first}
-    assert "None is found." in nothing
+    assert "No session fits these filters." in nothing
 
 
 @pytest.mark.proves("X15")
@@ -86,7 +86,7 @@ async def test_the_inbox_is_narrowed_by_tool_and_lateness(served: Address, signe
     await expect(rows).to_have_count(1)
     await expect(rows).to_contain_text(names[0])
     await page.goto(f"{served.url}/console")
-    await page.get_by_label("late ones alone").check()
+    await page.get_by_label("overdue only").check()
     await page.get_by_role("button", name="Show").click()
     await page.wait_for_url("**overdue=true**")
     await expect(rows).to_contain_text(names[1])
@@ -97,6 +97,28 @@ async def test_the_inbox_is_narrowed_by_tool_and_lateness(served: Address, signe
     await expect(rows).to_have_count(2)
     assert rests.rpartition("/")[2] in asleep
     assert title.startswith("(2) Inbox")
+
+
+async def test_the_first_page_counts_sorts_and_searches(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
+    bash = {"tool_calls": [{"id": "b-1", "name": "Bash", "input": {"command": "touch lit"}}]}
+    sleeps = {"tool_calls": [{"id": "s-1", "name": "wait_for", "input": {"event": "tide", "timeout": "30d"}}]}
+    asked = agent(tmp_path, bash, name="buoy"), agent(tmp_path, WANTS_TO_EDIT)
+    rests = agent(tmp_path, sleeps, name="gull", more='tools = ["wait_for"]')
+    async with served.client() as ana:
+        for path in (*asked, rests):
+            await ana.post(f"{path}/messages", json={"messages": "Greet the moon"})
+            await listed(ana, path.rpartition("/")[2])
+    page = await signed_in("ana")
+    rows, names = page.locator("#waiting [data-row]"), [path.rpartition("/")[2] for path in asked]
+    await expect(page.locator("#standing")).to_contain_text(re.compile(r"2\s*calls wait\s*1\s*asleep\s*0\s*paused"))
+    await expect(page.locator("#pages .badge")).to_have_text(re.compile("^2"))
+    await page.goto(f"{served.url}/console?sort=newest")
+    await expect(rows.first).to_contain_text(names[1])
+    await page.goto(f"{served.url}/console?text=TOUCH+LIT")
+
+    await expect(rows).to_have_count(1)
+    await expect(rows).to_contain_text(names[0])
+    assert await page.get_by_label("Search").input_value() == "TOUCH LIT"
 
 
 async def test_a_session_that_sleeps_is_listed_so_and_woken(
@@ -112,10 +134,10 @@ async def test_a_session_that_sleeps_is_listed_so_and_woken(
 
     await page.goto(f"{served.url}/console/sessions?agent=tern")
 
-    await expect(page.locator("#sessions [data-row]")).to_contain_text("asleep: nobody has to do anything")
+    await expect(page.locator("#sessions [data-row]")).to_contain_text("nobody has to do anything")
     await page.goto(f"{served.url}/console/s/tern/{path.rpartition('/')[2]}/call?id=s-1")
     await page.get_by_label("What happened").fill("The tide is in")
-    await page.get_by_role("button", name="Tell of it").click()
+    await page.get_by_role("button", name="Send the event").click()
     await page.wait_for_url("**/console?told=woken")
     await page.goto(f"{served.url}/console/s/tern/{path.rpartition('/')[2]}")
     await expect(page.locator("#transcript")).to_contain_text("Up and away.")
@@ -219,7 +241,7 @@ async def test_a_thousand_sessions_are_shown_in_pages(
             await asyncio.sleep(0.2)  # the server's index is a moment late
             await page.reload()
     first = await page.locator("#sessions b").all_inner_texts()
-    await page.get_by_role("link", name="Older").click()
+    await page.get_by_role("link", name="Next page").click()
     await expect(said).to_contain_text("51 to 100 of 1000")
     second = await page.locator("#sessions b").all_inner_texts()
     await page.goto(f"{served.url}/console/sessions?text={people['ana']}&from=975")

@@ -1,5 +1,6 @@
 """The console in a browser: sessions are begun, followed while they speak, and steered."""
 
+import asyncio
 import re
 from pathlib import Path
 
@@ -24,7 +25,7 @@ async def began(page: Page, served: Address, name: str, text: str) -> None:
     await page.goto(f"{served.url}/console/start")
     await page.get_by_label("Agent").select_option("lamp")
     await page.get_by_label("Name").fill(name)
-    await page.get_by_label("What it shall do").fill(text)
+    await page.get_by_label("Task").fill(text)
     await page.get_by_role("button", name="Start").click()
     await page.wait_for_url(f"**/console/s/lamp/{name}")
 
@@ -71,6 +72,74 @@ async def test_thoughts_and_what_a_call_prints_are_shown_while_they_come(
     assert re.search(r"Bash for n in 1 2 3 .* · \d+ s$", title), title
     ran = await page.locator("#transcript details.call summary").inner_text()
     assert re.search(r"once, (?:[6-9]\.\d|\d\d) s$", ran), ran
+
+
+@pytest.mark.proves("X15")
+async def test_a_page_that_is_opened_while_a_call_runs_counts_from_its_beginning(
+    served: Address, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    bash = {"id": "b-1", "name": "Bash", "input": {"command": "echo started; sleep 12"}}
+    path = agent(tmp_path, {"tool_calls": [bash]}, {"text": "Lit."}, more='[permission]\nmode = "bypass"')
+    page = await signed_in("ana")
+    async with served.client() as ana:
+        await ana.post(f"{path}/messages", json={"messages": "Light it"})
+    await page.goto(f"{served.url}/console/s/lamp/{path.rpartition('/')[2]}")
+    await expect(page.locator("#transcript details.call")).to_be_visible()
+    await asyncio.sleep(4)
+    await page.reload()
+
+    await expect(page.locator("#runs p")).to_have_text(re.compile(r"Bash echo started; sleep 12 · ([3-9]|1\d) s$"))
+    first = await page.locator("#runs p").inner_text()
+    await expect(page.locator("#runs p")).not_to_have_text(first)
+
+
+@pytest.mark.proves("X15")
+async def test_a_run_is_drawn_next_to_its_transcript_and_each_mark_opens_its_step(
+    served: Address, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    reads = {"tool_calls": [{"id": "r-1", "name": "Read", "input": {"file_path": "greeting.txt"}}]}
+    name = agent(tmp_path, reads, {"text": "Read."}).rpartition("/")[2]
+    page = await signed_in("ana")
+    await began(page, served, name, "Read it")
+    await expect(page.locator("#transcript")).to_contain_text("Read.")
+    await expect(page.locator("#picture svg.run .tool.read")).to_have_count(1)
+    await page.get_by_role("link", name="Its run").click()
+    marks = page.locator("svg.run [data-point]")
+    await expect(marks.first).to_be_visible()
+    await marks.first.focus()
+    for _ in range(await marks.count()):
+        await page.keyboard.press("ArrowRight")
+    reached = await page.evaluate("document.activeElement.getAttribute('aria-label')")
+    labels = [await one.get_attribute("aria-label") for one in await marks.all()]
+    row = page.locator("table.spans tr", has_text="Read greeting.txt")
+    await expect(row).to_contain_text("tool call, only reads, success")
+    await page.locator("a[href*='zoom=4']").click()
+    await page.wait_for_url("**zoom=4**")
+    await page.locator("svg.run [data-point] .tool.read").click()
+    await page.wait_for_url("**/timeline?entry=*")
+
+    await expect(page.locator(".timeline li").first).to_contain_text("Read")
+    assert reached == labels[-1]
+
+
+async def test_times_are_the_readers_own_and_exact_on_hover(
+    served: Address, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    path = agent(tmp_path, {"text": "Hello."})
+    async with served.client() as ana:
+        await ana.post(f"{path}/messages?wait=30", json={"messages": "Hi"})
+    page = await signed_in("ana")
+    context = await page.context.browser.new_context(timezone_id="Asia/Tokyo", locale="en-GB")  # type: ignore[union-attr]
+    await context.add_cookies(await page.context.cookies())  # type: ignore[arg-type]
+    there = await context.new_page()
+    await there.goto(f"{served.url}/console/s/lamp/{path.rpartition('/')[2]}")
+    age = there.locator("#transcript time").first
+    first = await age.inner_text()
+    await expect(age).to_have_attribute("title", re.compile("GMT\\+9$"))
+    await expect(age).not_to_have_text(first)
+    await there.goto(f"{served.url}/console/s/lamp/{path.rpartition('/')[2]}/timeline")
+    await expect(there.locator(".timeline time").first).to_have_text(re.compile("GMT\\+9$"))
+    await context.close()
 
 
 async def test_what_was_said_is_shown_as_markdown(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
@@ -190,8 +259,8 @@ async def test_what_could_not_be_begun_says_why_and_keeps_what_was_written(
     await page.goto(f"{served.url}/console/start")
     await page.get_by_label("Agent").select_option("longhaul")
     await page.get_by_label("Name").fill("no-model")
-    await page.get_by_label("What it shall do").fill("Say something")
+    await page.get_by_label("Task").fill("Say something")
     await page.get_by_role("button", name="Start").click()
 
     await expect(page.locator(".problem").first).to_contain_text("names no model")
-    await expect(page.get_by_label("What it shall do")).to_have_value("Say something")
+    await expect(page.get_by_label("Task")).to_have_value("Say something")

@@ -3,6 +3,7 @@ few scopes, or comes from a page or under a name that is not the server's. A rou
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -36,7 +37,11 @@ STRANGERS = {
 
 def application_of(tokens: Tokens | None) -> Any:
     """What `longhaul serve` and `longhaul console` run, as far as it goes without a session to ask."""
-    client = Longhaul(None, Settings(data_dir=Path("/nonexistent")))  # type: ignore[arg-type]
+    # Pages name the server that they are of, and nothing here counts what is on it.
+    server = SimpleNamespace(
+        namespace="none", service_client=SimpleNamespace(config=SimpleNamespace(target_host="none"))
+    )
+    client = Longhaul(server, Settings(data_dir=Path("/nonexistent"), search_attributes=False))  # type: ignore[arg-type]
     return server_config(Served(client, tokens, Caller(None, "me", frozenset(SCOPES)), frozenset({"here"}))).app
 
 

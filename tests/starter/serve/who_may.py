@@ -16,11 +16,11 @@ WHO_MAY: dict[str, str] = {
     SIGNATURE: "POST /v1/webhooks/ {hook}",
     TOKEN: "POST / mcp",
     "read": f"""
-        GET /v1/ sessions inbox hubs hubs/{{hub}} schedules schedules/{{schedule}} memories
-        GET {SESSION}/ status pending would-pass tools tasks transcript context history events rules state
+        GET /v1/ sessions inbox standing last-day hubs hubs/{{hub}} schedules schedules/{{schedule}} memories
+        GET {SESSION}/ status pending would-pass tools tasks transcript context history run events rules state
         GET {SESSION}/ result/{{reply_id}}
         GET,HEAD /console . /sessions /start
-        GET,HEAD {PAGE} . /call /edit /about /timeline /context /log /change /state
+        GET,HEAD {PAGE} . /call /calls /edit /about /run /timeline /context /log /change /state
         GET {PAGE} /events
         POST /console /sign-out
     """,
@@ -29,7 +29,7 @@ WHO_MAY: dict[str, str] = {
         POST /v1/schedules/{{schedule}}/ pause resume trigger remove
         POST {SESSION}/ messages external-results interrupt stop-background observe notify
     """,
-    "approve": f"POST {SESSION}/ decisions settle",
+    "approve": f"POST {SESSION}/ decisions decisions/all settle",
     "steer": f"""
         POST {SESSION}/ configure compact pause step resume budget rules state state/edits copies
         POST /v1/memories/ delete
@@ -44,7 +44,7 @@ WHO_MAY: dict[str, str] = {
         POST /console /start
         POST {PAGE} /say /result /answer /notify /interrupt /stop-background
     """,
-    "read approve": f"POST {PAGE} /decide /settle",
+    "read approve": f"POST {PAGE} /decide /calls /settle",
     "read approve edit": f"POST {PAGE} /edit",
     "read steer": f"""
         POST {PAGE} /pause /resume /step
