@@ -1,6 +1,7 @@
 """The pages about agents, done as they say: their files are written, and their commands typed in their order."""
 
 import asyncio
+import json
 import os
 import shutil
 import sys
@@ -124,3 +125,31 @@ async def test_the_pages_about_agents_do_what_they_say(desk: Cli) -> None:
             assert " ".join(words).startswith(begins)
             answer = await asyncio.to_thread(desk, *(model if word == MODEL else word for word in words))
             assert (answer.code, shown in answer.out + answer.err) == (code, True), (page, begins, answer)
+
+
+async def test_the_page_about_deleting_leaves_nothing_of_the_user(desk: Cli) -> None:
+    lay_out(desk.folder, "")
+    start = ("--user", "ana", "--agent", "coder", "--model", desk.script(says("It is calm.")))
+    for words in (
+        ("run", "Is it calm?", "--session", "nightly", *start),
+        ("hub", "start", "review", "nightly", "--user", "ana"),
+        ("rules", "add", "--allow", "Bash(make:*)", "--user", "ana"),
+    ):
+        answer = await asyncio.to_thread(desk, *words)
+        assert answer.code == 0, (words, answer)
+    (rule,) = json.loads((await asyncio.to_thread(desk, "rules", "list", "--user", "ana", "--json")).out)
+
+    lines = [words[1:] for words in typed((ROOT / "docs/operating/deleting.md").read_text(encoding="utf-8"))]
+    for words in lines:
+        answer = await asyncio.to_thread(desk, *(rule["id"] if word == "RULE" else word for word in words))
+        assert answer.code == 0, (words, answer)
+
+    (exported,) = (desk.folder / "ana-export").iterdir()
+    assert "It is calm." in exported.read_text(encoding="utf-8")
+    left = [await asyncio.to_thread(desk, *words) for words in lines if words[1] in ("export", "list")]
+    assert [answer.out.splitlines()[-1] for answer in left] == [
+        "0 exported, 0 failed",
+        "there are no memories of the user 'ana'",
+        "no rules",
+        "no hubs",
+    ]
