@@ -30,6 +30,7 @@ REWRITTEN = (
     "docs/operating/deploying.md",
     "docs/operating/encryption.md",
     "docs/operating/production.md",
+    "docs/operating/sandbox.md",
     "docs/operating/secrets.md",
     "docs/operating/settings.md",
     "docs/operating/stores.md",
