@@ -32,6 +32,7 @@ REWRITTEN = (
     "docs/operating/production.md",
     "docs/operating/sandbox.md",
     "docs/operating/secrets.md",
+    "docs/operating/security.md",
     "docs/operating/settings.md",
     "docs/operating/stores.md",
     "docs/operating/symptoms.md",
