@@ -29,6 +29,8 @@ REWRITTEN = (
     "docs/operating/deleting.md",
     "docs/operating/deploying.md",
     "docs/operating/encryption.md",
+    "docs/operating/monitoring.md",
+    "docs/operating/observability.md",
     "docs/operating/production.md",
     "docs/operating/sandbox.md",
     "docs/operating/secrets.md",

@@ -15,7 +15,7 @@ OF_OTHER_FILES = {
     "agents/budgets.md": '["claude-sonnet-4"]',  # prices
     "agents/mcp.md": "[mcp.",
     "agents/memory.md": "embeddings =",
-    "operating/observability.md": '["claude-sonnet-4"]',
+    "operating/monitoring.md": '["claude-sonnet-4"]',
 }
 """Examples of the operator's files, by how they begin."""
 
