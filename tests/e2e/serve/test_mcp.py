@@ -29,7 +29,7 @@ from tests.limits import SURE_SECONDS
 
 pytestmark = pytest.mark.server
 
-PAGE = (ROOT / "docs" / "agents" / "mcp.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "people" / "mcp-server.md").read_text(encoding="utf-8")
 TRANSPORTS = ("stdio", "http")
 OF_LETTERS = {"interrupt", "stop_background", "pause", "resume"}
 ALL = {"start_session", "send", "read", "status", "list_sessions", "list_inbox", "decide", *OF_LETTERS}
