@@ -8,6 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 REWRITTEN = (
     "README.md",
+    "docs/architecture.md",
     "docs/agents/background-commands.md",
     "docs/agents/budgets.md",
     "docs/agents/hubs.md",
@@ -30,6 +31,7 @@ REWRITTEN = (
     "docs/agents/workspaces.md",
     "docs/first-agent.md",
     "docs/index.md",
+    "docs/install.md",
     "docs/operating/backups.md",
     "docs/operating/compose.md",
     "docs/operating/deleting.md",
@@ -49,9 +51,11 @@ REWRITTEN = (
     "docs/people/approvals.md",
     "docs/people/chat.md",
     "docs/people/console.md",
+    "docs/people/errors.md",
     "docs/people/events.md",
     "docs/people/http.md",
     "docs/people/mcp-server.md",
+    "docs/people/names.md",
     "docs/people/state.md",
     "docs/people/steering.md",
     "docs/people/streams.md",
