@@ -48,6 +48,7 @@ REWRITTEN = (
     "docs/operating/symptoms.md",
     "docs/operating/temporal-server.md",
     "docs/operating/upgrading.md",
+    "docs/parts.md",
     "docs/people/approvals.md",
     "docs/people/chat.md",
     "docs/people/console.md",
