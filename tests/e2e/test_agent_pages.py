@@ -139,14 +139,14 @@ async def test_the_page_about_deleting_leaves_nothing_of_the_user(desk: Cli) -> 
         assert answer.code == 0, (words, answer)
     (rule,) = json.loads((await asyncio.to_thread(desk, "rules", "list", "--user", "ana", "--json")).out)
 
-    lines = [words[1:] for words in typed((ROOT / "docs/operating/deleting.md").read_text(encoding="utf-8"))]
-    for words in lines:
-        answer = await asyncio.to_thread(desk, *(rule["id"] if word == "RULE" else word for word in words))
-        assert answer.code == 0, (words, answer)
+    lines = [line[1:] for line in typed((ROOT / "docs/operating/deleting.md").read_text(encoding="utf-8"))]
+    for line in lines:
+        answer = await asyncio.to_thread(desk, *(rule["id"] if word == "RULE" else word for word in line))
+        assert answer.code == 0, (line, answer)
 
     (exported,) = (desk.folder / "ana-export").iterdir()
     assert "It is calm." in exported.read_text(encoding="utf-8")
-    left = [await asyncio.to_thread(desk, *words) for words in lines if words[1] in ("export", "list")]
+    left = [await asyncio.to_thread(desk, *line) for line in lines if line[1] in ("export", "list")]
     assert [answer.out.splitlines()[-1] for answer in left] == [
         "0 exported, 0 failed",
         "there are no memories of the user 'ana'",
