@@ -35,6 +35,7 @@ REWRITTEN = (
     "docs/coming-from/openhands.md",
     "docs/coming-from/pydantic-ai.md",
     "docs/coming-from/temporal.md",
+    "docs/cost.md",
     "docs/first-agent.md",
     "docs/index.md",
     "docs/install.md",
