@@ -106,7 +106,7 @@ class SummaryCall:
                 return _read(reply, question)
             except BadAnswer as bad:
                 problem = str(bad)
-                log.warning("%s: the summary can't be used: %s", candidate.model, problem)
+                log.warning("%s: the summary cannot be used: %s", candidate.model, problem)
         raise failed_for_good("invalid_answer", f"The model gave no usable summary, asked twice: {problem}.")
 
     async def _fitting_call(self, candidate: Candidate, question: Question, problem: str) -> ModelReply:

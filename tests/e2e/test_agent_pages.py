@@ -46,7 +46,7 @@ SHOWS: dict[str, list[tuple[str, int, str]]] = {
     "agents/structured-output": [("run", 0, '"structured_output": {"severity": "low", "lines": [7]}')],
     "agents/schedules": [
         ("schedule add morning", 0, "'0 7 * * 1-5' in Europe/Berlin"),
-        ("schedule add tide", 0, "each firing goes to session 'harbour'"),
+        ("schedule add tide", 0, "each run uses session 'harbour'"),
         ("schedule list", 0, "tide, next in"),
         ("schedule show morning", 0, "asks coder"),
         ("schedule trigger morning", 0, "asked"),
