@@ -208,7 +208,7 @@ class Thinking:
             raise failure from None  # the provider's error may quote the request
         self._notes.tell(own_session.key(), request.model, reply)
         if reply.stop is StopReason.UNKNOWN:
-            log.warning("%s: stopped for a reason that is not known here: %r", request.model, reply.stop_reason)
+            log.warning("%s: stopped for an unknown reason: %r", request.model, reply.stop_reason)
         return reply
 
     async def _recorded(self, ask: CallModel, place: Place, reply: ModelReply, spec: SpecTexts) -> ModelSaid:

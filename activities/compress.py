@@ -255,7 +255,7 @@ class Compressing:
                 Dropped(ask.session_id, ask.user_id, ask.agent, ask.offloader, f"epoch-{ask.epoch}", dropped)
             )
         except Exception as error:  # noqa: BLE001  offloaders are anybody's, and the session must go on without them
-            log.warning("dropped messages could not be written down: %s", type(error).__name__)
+            log.warning("dropped messages could not be stored: %s", type(error).__name__)
             return False, ""
         return True, reference
 

@@ -2,7 +2,7 @@
 
 A model takes ten seconds and a command two, as in a real job. Counted are the requests of the worker, and of a client
 that waits for the reply, by their kind. Those that are billed actions on Temporal Cloud are named as such. Two replies
-of one session, of different lengths, tell what a step costs and what a reply costs beside its steps.
+of one session, of different lengths, tell what a step costs and what a reply costs in addition.
 """
 
 import argparse

@@ -96,12 +96,12 @@ What it took before, and why: [a decision](decisions/shell.md#2026-11-23--how-so
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sandbox_start", description=__doc__)
     parser.add_argument("--runs", type=int, default=300, help="of each way")
-    parser.add_argument("--docs", type=Path, help="write security.md under this folder")
+    parser.add_argument("--docs", type=Path, help="write making/attacks.md under this folder")
     given = parser.parse_args()
     text = section(asyncio.run(run(Path.cwd(), given.runs)))
     print(text)
     if given.docs:
-        page = given.docs / "security.md"
+        page = given.docs / "making" / "attacks.md"
         page.write_text(with_section(page.read_text(), "sandbox_start", text))
 
 

@@ -37,8 +37,8 @@ class Untrusted(BadSetup):
         named = [name for name in found.files if name.endswith(".toml")]
         which = ", ".join(named[:3]) + (f" and {len(named) - 3} more" if named[3:] else "")
         super().__init__(
-            f"{str(found.folder)!r} {why}, and {which} would count here; look into it, then "
-            f"`{command}` ({VARIABLE}=1 trusts it this once, {VARIABLE}=0 goes on as if nothing of it were there)"
+            f"{str(found.folder)!r} {why}, and {which} would be used here; read it, then "
+            f"`{command}` ({VARIABLE}=1 trusts it this once, {VARIABLE}=0 ignores it)"
         )
         self.found = found
 
@@ -102,7 +102,7 @@ def look(folder: Path) -> FolderFiles:
     folder, files = folder.resolve(), dict[str, bytes]()
     agents = sorted((folder / AGENTS).glob("*.toml"))
     if len(agents) > MOST_AGENTS:
-        raise BadSettingsFile(f"{folder / AGENTS} holds more than {MOST_AGENTS} agents; take some away")
+        raise BadSettingsFile(f"{folder / AGENTS} contains more than {MOST_AGENTS} agents; remove some")
     for path in (folder / SETTINGS, *agents):
         _take(files, folder, path.relative_to(folder))
     for path in agents:

@@ -280,17 +280,17 @@ def at_work(status: Status) -> Iterator[Text]:
 def stopped_lines(ends: dict[str, str]) -> Iterator[Text]:
     """What came of a stop, by call id: how each has ended; empty where nobody has heard of it."""
     for call_id, end in ends.items():
-        how = f"is over: {end}" if end else "is told to stop; nobody has heard of its end yet"
+        how = f"is over: {end}" if end else "is stopping; it has not reported its end yet"
         yield Text(one_line(visible(f"{call_id} {how}")), "" if end else "yellow")
     if not ends:
-        yield Text("nothing works in the background")
+        yield Text("there is no background work")
 
 
 def _wanted(one: BackgroundCommand | Child) -> str:
     """Who has asked for its end; that it was asked for, where that has not come."""
     if one.stopped_by:
         over = one.fate if isinstance(one, BackgroundCommand) else one.outcome
-        return f"{'' if over else ', told to stop'} (stopped by {one.stopped_by})"
+        return f"{'' if over else ', stopping'} (stopped by {one.stopped_by})"
     return ""
 
 
@@ -305,7 +305,7 @@ def line_of(event: AgentEvent) -> Text | None:
     if event.name == "model_refused" and event.error is not None:
         return Text(f"✗ {one_line(event.error.message)}", style="red")
     if event.name == "compression_failed" and event.error is not None:
-        return Text(f"! the context could not be made shorter: {one_line(event.error.message)}", style="yellow")
+        return Text(f"! the context could not be compressed: {one_line(event.error.message)}", style="yellow")
     if event.name == "tasks_changed":
         return task_list((task["state"], task["subject"]) for task in event.value["tasks"]) or None
     tell = _TOLD.get(event.name)
@@ -348,14 +348,14 @@ def decided(event: AgentEvent, tool_of: Callable[[str], str]) -> list[Text]:
 
 def asked(event: AgentEvent) -> list[Text]:
     """The calls that wait from now on, and for whom."""
-    whom = "a person" if event.type == "REQUIRE_USER_CONFIRM" else "an outside system"
+    whom = "a person" if event.type == "REQUIRE_USER_CONFIRM" else "an external system"
     if event.value and (server := event.value.get("asked_by")):
         whom = f"an answer to the MCP server {one_line(visible(server))}"
     head = (f"waits for {whom}: ", "yellow")
     return [Text.assemble(head, call_line(call.name, call.input)) for call in event.tool_calls]
 
 
-_TURNS = {"paused": "paused", "resumed": "goes on, resumed", "step_asked": "takes one step, asked for"}
+_TURNS = {"paused": "paused", "resumed": "continues, resumed", "step_asked": "takes one step, as requested"}
 
 
 def _probed(value: Mapping[str, Any]) -> str:
@@ -372,13 +372,17 @@ def _by(value: Mapping[str, Any]) -> str:
 
 def _budgeted(value: Mapping[str, Any]) -> str:
     more = ", ".join(f"{name} by {number:g}" for name, number in value["more"].items())
-    return f"budget raised{_by(value)}: {more}" if more else f"to end for want of budget{_by(value)}: {value['end']}"
+    return (
+        f"budget raised{_by(value)}: {more}"
+        if more
+        else f"to end because the budget is spent{_by(value)}: {value['end']}"
+    )
 
 
 def _repaired(value: Mapping[str, Any]) -> str:
     images = [f"{value['takes_no_images']} takes no images"] if value["takes_no_images"] else []
-    thoughts = [f"{value['thoughts']} thoughts were left out"] if value["thoughts"] else []
-    return "; ".join((*value["left_out"], *thoughts, *images)) or "an image is sent as what it is"
+    thoughts = [f"{value['thoughts']} thinking blocks were left out"] if value["thoughts"] else []
+    return "; ".join((*value["left_out"], *thoughts, *images)) or "an image is sent with its actual type"
 
 
 def _second(moment: str) -> str:
@@ -392,34 +396,38 @@ def _planned(value: Mapping[str, Any]) -> str:
 
 
 _TOLD: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
-    "call_unsettled": lambda value: f"looked at again: {value['reason']}",
+    "call_unsettled": lambda value: f"analyzed again: {value['reason']}",
     "broken_off": lambda value: f"the answer broke off {_broken_off(value)}",
-    "unknown_stop": lambda value: f"the model stopped for a reason that is not known here: {value['stop_reason']}",
-    "stuck_warning": lambda value: f"goes in circles: {value['pattern']}",
+    "unknown_stop": lambda value: f"the model stopped for an unknown reason: {value['stop_reason']}",
+    "stuck_warning": lambda value: f"repeats itself: {value['pattern']}",
     "risk_warning": lambda value: f"runs with a risk: {value['reason']}",
     "budget_exhausted": lambda value: f"out of budget: {'; '.join(Lack(**lack).told() for lack in value['lacks'])}",
     "budget_changed": _budgeted,
     "stop_asked": lambda value: f"to stop in the background{_by(value)}: {', '.join(value['call_ids'])}",
     "doubt_probed": _probed,
-    "doubt_settled": lambda value: f"settled by {value['by'] or 'somebody'}: it {_FOUND[value['happened']]}",
+    "doubt_settled": lambda value: f"resolved by {value['by'] or 'somebody'}: it {_FOUND[value['happened']]}",
     "repaired": _repaired,
     "request_adjusted": lambda value: " ".join(value["adjusted"]),
-    "context_compressed": lambda _: "the context was made shorter",
+    "context_compressed": lambda _: "the context was compressed",
     "state_replaced": lambda value: f"the state was replaced{_by(value)}{': ' + value['why'] if value['why'] else ''}",
     "plan_changed": _planned,
-    "plan_mode_changed": lambda value: "plan mode: nothing is changed" if value["active"] else "plan mode has ended",
-    "worker_left": lambda value: f"worker {value['worker']} was shut down; another one goes on",
+    "plan_mode_changed": lambda value: (
+        "plan mode: the agent changes nothing" if value["active"] else "plan mode has ended"
+    ),
+    "worker_left": lambda value: f"worker {value['worker']} was shut down; another worker continues",
     "provider_away": lambda value: (
         f"waits for the model's provider (try {value['attempt']} failed), next try at {_second(value['next_try'])}: "
         f"{value['reason']}"
     ),
-    "worker_lacks": lambda value: f"waits for a worker that can go on: {value['reason']}",
+    "worker_lacks": lambda value: f"waits for a worker that can continue: {value['reason']}",
     "host_away": lambda value: f"parked: {value['reason']}",
     "host_back": lambda value: f"host {value['host']} is back",
     "reminded": lambda _: "somebody was reminded of a call that waits",
-    "escalated": lambda value: f"handed up to {value.get('to') or 'somebody else'}: nobody has answered",
-    "expired": lambda _: "nobody answered a call in time",
-    "rules_without_tool": lambda value: f"rules bind nothing, for nobody has a tool {', '.join(value['tools'])}",
+    "escalated": lambda value: f"escalated to {value.get('to') or 'somebody else'}: nobody has answered",
+    "expired": lambda _: "a call expired without an answer",
+    "rules_without_tool": lambda value: (
+        f"rules have no effect, because no agent has a tool {', '.join(value['tools'])}"
+    ),
     "restored": lambda value: f"opened again: {value['note']}" if value.get("note") else "",
 }
 """By the name of the event, what it says of its value."""

@@ -47,7 +47,7 @@ def pending_call(call: PendingCall, *, whole: bool = False, width: int = _PLAN_W
     if call.approvers > 1:
         shown.append(f"\n  approvals: {len(call.approved_by)} of {call.approvers}", "yellow")
         by = ", ".join(one_line(visible(who)) for who in call.approved_by)
-        shown.append(f" (by {by}); somebody else has to approve it too" if by else "", "yellow")
+        shown.append(f" (by {by}); another person must approve it too" if by else "", "yellow")
     if call.signed:
         shown.append("\n  only a signed decision counts: LONGHAUL_APPROVAL_KEY signs it", "yellow")
     if call.asked is not None:
@@ -89,7 +89,7 @@ def _asked_for(call: PendingCall, *, whole: bool) -> Text:
         style = "bold red" if part.name == "warning" else "cyan"
         shown.append(f"\n  {part.name}\n", style).append_text(render.behind_bar(part.text))
     if _leaves_out(seen) and not whole:
-        shown.append("\n  not all of it is shown here; --show shows all", "yellow")
+        shown.append("\n  this is shortened; --show shows all", "yellow")
     return shown
 
 
@@ -100,7 +100,7 @@ def _planned(call: PendingCall, plan: str, *, whole: bool, width: int) -> Text:
     if call.preview is not None:
         shown.append(f"\n  once approved: {call.preview.effect}", "dim")
     if not whole:
-        shown.append("\n  laid out; --show shows it as it was written", "dim")
+        shown.append("\n  formatted; --show shows its source", "dim")
     return shown
 
 
@@ -122,12 +122,10 @@ def passes(found: WouldPass) -> str:
     """A sentence on what else a suggested rule would have let pass lately."""
     tool = one_line(visible(found.rule.tool_name))
     if not found.looked_at:
-        return f"no other call of {tool} was made here lately"
+        return f"no other call of {tool} was made here recently"
     if found.looked_at == 1:
-        return f"it would {'' if found.count else 'not '}have let pass the last other call of {tool}, unasked"
-    return (
-        f"of the last {found.looked_at} other calls of {tool} it would have let pass {found.count or 'none'}, unasked"
-    )
+        return f"it would {'' if found.count else 'not '}have allowed the last other call of {tool}"
+    return f"of the last {found.looked_at} other calls of {tool} it would have allowed {found.count or 'none'}"
 
 
 def would_pass(found: Sequence[WouldPass]) -> Iterator[Text]:
@@ -171,13 +169,13 @@ def _told_by_change(call: PendingCall) -> tuple[str, ...]:
 def deadline(call: PendingCall) -> Iterator[str]:
     """What has come of its deadline and what is to come, a sentence each."""
     if call.expired_at:
-        yield f"overdue: nobody answered by {_minute(call.expired_at)}; it waits on"
+        yield f"overdue: nobody answered by {_minute(call.expired_at)}; it still waits"
     elif call.escalated_at:
         yield f"escalated to {one_line(visible(call.escalate_to))} at {_minute(call.escalated_at)}"
     elif call.reminded_at:
         yield f"reminded of at {_minute(call.reminded_at)}"
     if call.wakes_at:
-        yield f"until {_minute(call.wakes_at)}, or until somebody tells of the event {one_line(visible(call.event))!r}"
+        yield f"until {_minute(call.wakes_at)}, or until somebody sends the event {one_line(visible(call.event))!r}"
     if call.expires_at:
         yield f"deadline {_minute(call.expires_at)}; then it is {at_expiry(call)}"
 

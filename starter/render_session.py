@@ -129,7 +129,7 @@ def head(status: Status) -> Text:
     shown = Text.assemble((one_line(status.session_id), "bold"), f"{user}: ")
     shown.append(status.status, _COLOURS.get(status.status, ""))
     # What makes its replies: a model, or code, which may have a model to ask.
-    kind = f", kind {one_line(status.kind)}" if status.kind else ""
+    kind = f", custom agent {one_line(status.kind)}" if status.kind else ""
     made_by = f"{kind}, model {one_line(status.model)}" if status.model or not kind else kind
     shown.append(f"\nagent {one_line(status.agent)}{made_by}, mode {status.mode}")
     if status.workspace_root:
@@ -138,7 +138,7 @@ def head(status: Status) -> Text:
     for line in (*caching(status), *keeping(status)):
         shown.append("\n").append_text(line)
     if status.queued:
-        shown.append(f"\nqueued behind it: {_counted(status.queued, 'request')}")
+        shown.append(f"\nqueued after it: {_counted(status.queued, 'request')}")
     if status.last_error is not None and not status.reply_id:
         shown.append(f"\nthe last reply failed: {one_line(status.last_error.message)}", "red")
     return shown
@@ -157,7 +157,7 @@ def lost(status: Status) -> str:
         return ""
     usage = status.lost.usage
     tried = f"{_counted(calls, 'lost attempt')} (estimated)"
-    return f"; beside it {tried}: {usage.input_tokens} in, {usage.output_tokens} out, perhaps billed"
+    return f"; in addition {tried}: {usage.input_tokens} in, {usage.output_tokens} out, perhaps billed"
 
 
 def caching(status: Status) -> Iterator[Text]:
@@ -189,7 +189,7 @@ def keeping(status: Status) -> Iterator[Text]:
         yield Text(f"tasks {status.tasks_done}/{status.tasks_total}{current}")
     yield from plans(status)
     if status.doubts:
-        yield Text(f"{_counted(status.doubts, 'call')} in doubt: nobody knows whether it ran", "yellow")
+        yield Text(f"{_counted(status.doubts, 'call')} has an unknown outcome: nobody knows whether it ran", "yellow")
     if status.budget:
         yield from (Text(one_line(line)) for line in status.budget.lines())
     yield from standing_still(status)
@@ -198,7 +198,7 @@ def keeping(status: Status) -> Iterator[Text]:
     if status.notify_error:
         yield Text(f"not everybody could be notified: {one_line(status.notify_error)}", "yellow")
     if status.checkpoint_error:
-        yield Text(f"not written down since entry {status.saved_seq}: {one_line(status.checkpoint_error)}", "yellow")
+        yield Text(f"not stored since entry {status.saved_seq}: {one_line(status.checkpoint_error)}", "yellow")
 
 
 def plans(status: Status) -> Iterator[Text]:
@@ -215,22 +215,22 @@ def plans(status: Status) -> Iterator[Text]:
 def standing_still(status: Status) -> Iterator[Text]:
     """Who or what keeps the session from going on, and what lets it."""
     if status.hold:
-        yield Text(f"held: {one_line(status.hold)}", "red")
+        yield Text(f"quarantined: {one_line(status.hold)}", "red")
     if status.paused_since:
         yield Text(f"{one_line(paused(status))}, {ago(status.paused_since)}", "magenta")
     if status.hold or status.paused_since:
         user = ["--user", status.user_id] if status.user_id is not None else []
         resume = shlex.join(["longhaul", "resume", status.session_id, *user, "--agent", status.agent])
-        yield Text(f"  to let it go on: {one_line(resume)}", "red" if status.hold else "magenta")
+        yield Text(f"  to continue: {one_line(resume)}", "red" if status.hold else "magenta")
     if status.outage:
         yield Text(one_line(visible(status.outage.told())), "yellow")
     if status.host_away:
         yield Text(f"parked: {one_line(status.host_away)}", "yellow")
     elif status.lacking:
-        yield Text(f"waits for a worker that can go on: {one_line(status.lacking)}", "yellow")
+        yield Text(f"waits for a worker that can continue: {one_line(status.lacking)}", "yellow")
     if status.shutdown_interrupted:
         who = f"worker {one_line(status.left_by)}" if status.left_by else "its worker"
-        yield Text(f"interrupted: {who} was shut down; it goes on where another one works", "yellow")
+        yield Text(f"interrupted: {who} was shut down; it continues on another worker", "yellow")
     for asker in status.askers:
         ended = f" has not heard its end: {one_line(asker.error)}" if asker.error else " waits for its end"
         yield Text(f"asked by workflow {one_line(asker.workflow_id)}, which{ended}", "yellow" if asker.error else "")
@@ -309,7 +309,7 @@ def _hint_text(block: HintBlock) -> str:
 
 _WAITS = {
     "person": "waits for a person",
-    "outside": "waits for an outside system",
+    "outside": "waits for an external system",
     "wake-up": "asleep",
     "settlement": "nobody knows whether it ran",
     "budget": "waits for more budget",
@@ -338,7 +338,9 @@ def decisions(status: Status) -> Iterator[Text]:
         word = {"allow": "allowed", "deny": "denied"}.get(made.decision, made.decision)
         line = Text(f"  {ago(made.at)}  {who} {word} {one_line(visible(f'{made.tool} {made.call_id}'))}")
         told = [made.counts, "with other arguments" if made.edited else "", *made.rules]
-        told += [f"seen {made.digest[: render_pending.SHORT_DIGEST]}" if made.digest else "what was seen is not said"]
+        told += [
+            f"seen {made.digest[: render_pending.SHORT_DIGEST]}" if made.digest else "without a digest of what was seen"
+        ]
         told += [f"signed with key {made.key}"] if made.key else []
         line.append(f" ({one_line(visible(', '.join(filter(None, told))))})", "dim")
         yield line.append(f": {one_line(visible(made.reason))}" if made.reason else "")

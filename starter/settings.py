@@ -263,8 +263,8 @@ def _said_by_the_folder(known: Mapping[str, object]) -> dict[str, Any]:
     for key in table:
         if key.lower() in known and key not in OF_A_FOLDER:
             raise BadSettingsFile(
-                f"{str(path)!r} sets {key!r}, which no folder may; if it is what you want, put it into "
-                f"{str(users_file())!r} or set LONGHAUL_{key.upper()}, and take it out there"
+                f"{str(path)!r} sets {key!r}, which no folder may set; if you want it, put it into "
+                f"{str(users_file())!r} or set LONGHAUL_{key.upper()}, and remove it there"
             )
         if key not in known:
             raise _unknown(path, key, OF_A_FOLDER)

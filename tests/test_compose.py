@@ -156,7 +156,7 @@ def examples(page: str, language: str, word: str) -> list[str]:
 
 
 def test_the_image_that_the_page_makes_from_ours_holds_agents_where_ours_looks_for_them() -> None:
-    (written,) = examples("production.md", "dockerfile", "FROM")
+    (written,) = examples("compose.md", "dockerfile", "FROM")
     instructions = [line.split() for line in written.splitlines()]
     on_the_path = dict(re.findall(r"([A-Z_]+)=(\S+)", (ROOT / "Dockerfile").read_text()))["PYTHONPATH"]
 
@@ -168,7 +168,7 @@ def test_the_image_that_the_page_makes_from_ours_holds_agents_where_ours_looks_f
 def test_the_pages_overrides_give_both_sides_another_image_and_the_worker_a_sandbox(
     checkout: Path, compose_loader: Path
 ) -> None:
-    (image,) = examples("production.md", "yaml", "services:")
+    (image,) = examples("compose.md", "yaml", "services:")
     (sandbox,) = examples("sandbox.md", "yaml", "services:")
     (checkout / "image.yml").write_text(image)
     (checkout / "sandbox.yml").write_text(sandbox)
@@ -260,7 +260,7 @@ def test_every_service_says_whether_it_is_well_and_others_wait_for_that() -> Non
 
 
 def test_versions_are_those_that_the_page_names() -> None:
-    page = (ROOT / "docs" / "operating" / "production.md").read_text()
+    page = (ROOT / "docs" / "operating" / "compose.md").read_text()
 
     for image in (
         service["image"] for service in SERVICES.values() if service.get("image", "").startswith("temporalio")

@@ -91,7 +91,7 @@ def test_a_worker_does_not_start_with_a_redis_that_evicts(
         refused = start(tmp_path, **{variable: url})
 
     assert (refused.returncode, "Traceback" in refused.stderr) == (1, False)
-    assert f"{variable}: this Redis throws away" in refused.stderr
+    assert f"{variable}: this Redis evicts data" in refused.stderr
     assert f"its maxmemory-policy is {options[1]}" in refused.stderr
     assert "CONFIG SET maxmemory-policy noeviction" in refused.stderr
 

@@ -309,7 +309,7 @@ class AgentSession:
             raise
         except Exception as error:
             # A defect of ours in reading a letter must not fail the task: it would be read again for ever.
-            workflow.logger.exception("a letter could not be read")
+            workflow.logger.exception("an operation could not be read")
             raise Unusable(f"{name[:MAX_NAME]}: it could not be read ({type(error).__name__})") from error
         for entry in received.entries:
             self._take(entry)

@@ -44,8 +44,8 @@ from longhaul.workflows.contract import (
 )
 from longhaul.workflows.views import waiting
 
-_WHOM = {"person": "for a person", "outside": "for an outside system", "wake-up": "asleep"}
-_AFTER_EXPIRY = {"deny": "is denied", "park": "waits on as overdue"}
+_WHOM = {"person": "for a person", "outside": "for an external system", "wake-up": "asleep"}
+_AFTER_EXPIRY = {"deny": "is denied", "park": "still waits, overdue"}
 SHOWN_DOUBTS = 5
 SHOWN_WAITING = 8
 SHOWN_RUNNING = 8
@@ -81,9 +81,9 @@ def details(record: Record, running: Collection[str] = (), step: Step | None = N
         lines.append(f"nobody knows whether it ran: {_code(doubt.tool)} {_code(brief(doubt.input, 160))}")
         lines += [_code(_command(record, "settle", doubt.call_id, word)) for word in ("--happened", "--did-not")]
     if len(doubts) > SHOWN_DOUBTS:
-        lines.append(f"and {len(doubts) - SHOWN_DOUBTS} more calls in doubt")
+        lines.append(f"and {len(doubts) - SHOWN_DOUBTS} more calls with an unknown outcome")
     if record.requests.queue and calls:
-        lines.append(f"queued behind it: {len(record.requests.queue)}")
+        lines.append(f"queued after it: {len(record.requests.queue)}")
     last = next(reversed(record.requests.finished.values()), None)
     if record.reply is None and last is not None and last.error is not None:
         lines.append(f"the last reply failed: {_code(_cut(last.error.message, 300))}")
@@ -122,7 +122,7 @@ def _under_way(record: Record, running: Collection[str], step: Step | None) -> l
         case Think(model):
             return [f"asking {_code(_cut(model, 120))}, call {record.spent.model_calls + 1}"]
         case Compress():
-            return ["making the context shorter"]
+            return ["compressing the context"]
         case _:
             pass
     under_way = [record.open_calls[call_id] for call_id in running if call_id in record.open_calls]
@@ -158,11 +158,11 @@ def _deadline(call: OpenCall) -> list[str]:
         return [f"until {_minute(known['wakes_at'])}, or the event {_code(known['event'])}"]
     said: list[str] = []
     if at := known.get("expired_at"):
-        said.append(f"overdue since {_minute(at)}, it waits on")
+        said.append(f"overdue since {_minute(at)}, it still waits")
     elif at := known.get("expires_at"):
         said.append(f"answer by {_minute(at)}, then it {_AFTER_EXPIRY[known['on_expiry']]}")
     if at := known.get("escalated_at"):
-        said.append(f"handed up to {_code(_cut(known['escalate_to'], 80))} at {_minute(at)}")
+        said.append(f"escalated to {_code(_cut(known['escalate_to'], 80))} at {_minute(at)}")
     elif at := known.get("escalate_at"):
         said.append(f"goes to {_code(_cut(known['escalate_to'], 80))} at {_minute(at)}")
     return ["; ".join(said)] if said else []
@@ -212,7 +212,7 @@ def _lacking(record: Record) -> list[str]:
     lacking = record.life.lacking
     if lacking and lacking.host:
         return [f"parked: {_code(_cut(lacking.why, 300))}"]
-    return [f"waits for a worker that can go on: {_code(_cut(lacking.why, 300))}"] if lacking else []
+    return [f"waits for a worker that can continue: {_code(_cut(lacking.why, 300))}"] if lacking else []
 
 
 def _answers(record: Record, call: OpenCall) -> list[str]:

@@ -178,7 +178,7 @@ async def _tell_session(arguments: Sequence[Any]) -> None:
     try:
         await own_session.handle().signal(WORKER_LEFT, left, rpc_timeout=timedelta(seconds=TELL_SECONDS))
     except RPCError as error:
-        log.warning("session %s could not be told of the shutdown: %s", own_session.key(), error)
+        log.warning("session %s could not be notified of the shutdown: %s", own_session.key(), error)
 
 
 def call_id_of(arguments: Sequence[Any]) -> str:
@@ -266,7 +266,7 @@ _left = set["asyncio.Task[Any]"]()
 def _ended(task: "asyncio.Task[Any]") -> None:
     _left.discard(task)
     if not task.cancelled() and (error := task.exception()) is not None:
-        log.warning("a call that was left behind has failed: %r", error)
+        log.warning("a call that its worker left has failed: %r", error)
 
 
 HURRIED_SECONDS = 2.0

@@ -221,7 +221,7 @@ class Hints:
             except StreamsUnavailable:
                 await asyncio.sleep(AGAIN_SECONDS)
             except Exception:
-                log.exception("the store that tells of interrupts could not be read; it is tried again")
+                log.exception("the store of interrupts could not be read; trying again")
                 await asyncio.sleep(AGAIN_SECONDS)
 
     async def _hear_while_a_call_runs(self) -> None:

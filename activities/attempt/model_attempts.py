@@ -242,4 +242,4 @@ async def _tell_session(why: str, next_at: float, until: float) -> None:
     try:
         await own_session.handle().signal(WORKER_LACKS, lacks, rpc_timeout=timedelta(seconds=TELL_SECONDS))
     except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  nothing may take the place of the failure
-        log.warning("session %s could not be told that the provider is away: %s", own_session.key(), error)
+        log.warning("session %s could not be notified that the provider is unavailable: %s", own_session.key(), error)

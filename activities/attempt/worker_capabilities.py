@@ -145,4 +145,4 @@ async def _tell_session(input: ExecuteActivityInput, why: str) -> None:  # noqa:
     try:
         await own_session.handle().signal(WORKER_LACKS, lacks, rpc_timeout=timedelta(seconds=TELL_SECONDS))
     except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  nothing may take the place of NotHere
-        log.warning("session %s could not be told what is missing: %s", own_session.key(), error)
+        log.warning("session %s could not be notified of what is missing: %s", own_session.key(), error)

@@ -108,7 +108,7 @@ class Workspaces:
             take = snapshots.take_snapshot if snapshots.is_gits(root) else snapshots.take_clone
             return take(root, self._data_dir, session_key, call_id, again=again)
         except (GitProblem, OSError) as error:
-            log.warning("the files of session %s were not kept before call %s: %s", session_key, call_id, error)
+            log.warning("no snapshot of the files of session %s before call %s: %s", session_key, call_id, error)
             return ""
 
     async def find(self, recorded: RecordedPlace, *, may_write: bool = False) -> Place:

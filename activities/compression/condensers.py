@@ -331,7 +331,7 @@ async def _asked(view: View, name: str, condensers: Mapping[str, Condenser]) -> 
     # In a thread: counting takes longer than heartbeats can wait.
     freed = await asyncio.to_thread(_freed_tokens, view, made)
     if freed <= 0:
-        log.warning("condenser %s made no room", name)
+        log.warning("condenser %s did not shorten the context", name)
     return made if freed > 0 else None
 
 

@@ -124,7 +124,7 @@ class SummaryCall:
                 return _read(reply, question)
             except BadAnswer as bad:
                 problem = str(bad)
-                log.warning("%s: the summary can't be used: %s", candidate.model, problem)
+                log.warning("%s: the summary cannot be used: %s", candidate.model, problem)
             if asked and not behind:
                 break
         raise failed_for_good("invalid_answer", f"The model gave no usable summary, asked twice: {problem}.")

@@ -180,7 +180,7 @@ class Contexts:
                 self._take(session, message, digest, None, from_outside=message.role == "user")
             if session.has(address.prefix_digest, address.prefix_length):
                 return
-        log.warning("a context was rebuilt under another digest; it goes on from the new one")
+        log.warning("a context was rebuilt with another digest; it continues from the new one")
 
 
 async def message_at(pull: Pull, index: int) -> Msg:

@@ -85,7 +85,7 @@ class Repairing:
                 refusal, words = refusal_in(error)
                 if refusal is None or not self._leave_out(refusal, fit.messages):
                     raise
-                log.warning("%s refused part of the conversation, and is asked without it: %s", request.model, words)
+                log.warning("%s refused part of the conversation; asking again without it: %s", request.model, words)
                 self.refused.append(words)
         return await ask(self.fitted(request))
 

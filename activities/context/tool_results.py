@@ -256,7 +256,7 @@ class Returning:
             )
         except (TypeError, ValueError, AttributeError) as error:
             # The call has run. An error from here would start a `once` call a second time.
-            log.exception("tool %s gave an answer that is no ToolOutput", name)
+            log.exception("tool %s returned something other than a ToolOutput", name)
             text = (
                 f"[{name} ended, but what it returned can't be used ({type(error).__name__}). What it did stays done.]"
             )
@@ -315,7 +315,7 @@ class Returning:
             )  # fmt: skip
             return None
         if not isinstance(reference, str) or not 0 < len(reference) <= REFERENCE_LIMIT_CHARS:
-            log.warning("the offloader %r gave no reference that could be shown", ask.offloader)
+            log.warning("the offloader %r returned no reference that can be shown", ask.offloader)
             return None
         return reference
 

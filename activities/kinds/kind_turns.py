@@ -190,7 +190,7 @@ async def _bounded(name: str, work: Callable[[], Any]) -> Any:
 
 def _failed(name: str, error: Exception) -> Exception:
     """Where it failed is told to everybody; its own words go to the worker's log alone: a secret may stand in them."""
-    log.warning("the agent kind %r failed", name, exc_info=error)
+    log.warning("the custom agent %r failed", name, exc_info=error)
     match error:
         case KindFailed():
             why = str(error)

@@ -148,7 +148,11 @@ class KeyLimit:
         if opens_at > self._opens_at:
             self._opens_at = opens_at
             self._next_turn = opens_at + random.uniform(0.0, self._gap)  # noqa: S311  no secret hangs on it
-            log.info("calls with the key %s wait for %.1f s: its provider limits them", self._name, opens_at - now)
+            log.info(
+                "calls with the key %s wait for %.1f s, because the provider limits their rate",
+                self._name,
+                opens_at - now,
+            )
 
     def _draw(self, now: float, latest: float) -> float:
         """The moment of the next turn, which is taken with it."""

@@ -362,7 +362,7 @@ def _bounded(extras: dict[str, Any]) -> dict[str, Any]:
     are from comes on top."""
     while extras and extras_bytes(extras) > EXTRAS_BYTES // 2:
         largest = max(extras, key=lambda name: extras_bytes({name: extras[name]}))
-        log.warning("%s of a block has more than %d bytes and is not kept", largest, EXTRAS_BYTES // 2)
+        log.warning("%s of a block has more than %d bytes and is not stored", largest, EXTRAS_BYTES // 2)
         extras = {name: value for name, value in extras.items() if name != largest}
     return extras
 

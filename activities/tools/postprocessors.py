@@ -42,7 +42,7 @@ class Postprocessor:
                 made = await self._made(tool, output)
             return _taken(made, output)
         except BaseException as error:  # somebody else's code, and the call has run: its result is told
-            log.warning("the postprocessor %s failed behind %s", self.name, tool, exc_info=True)
+            log.warning("the postprocessor %s failed after %s", self.name, tool, exc_info=True)
             note = f"[The function {self.name!r} behind this tool failed: {words_of(error, 300)}]"
             shown = (
                 f"{output.output}\n{note}" if isinstance(output.output, str) else (*output.output, TextBlock(text=note))

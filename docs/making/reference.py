@@ -82,8 +82,8 @@ def settings() -> str:
         "# Settings, one by one\n\n"
         "After this page you know each setting of clients and workers, as variable and as key of "
         "`longhaul.toml`. A flag wins over the variable, this over the folder's file, and that over your own. A "
-        "trusted folder's file may set those with a star. What they are for, in order of subject: [running it "
-        "for real](../operating/production.md).\n\n"
+        "trusted folder's file may set those with a star. What they are for: [settings by "
+        "subject](../operating/settings.md).\n\n"
         "| variable | key | may be | default | means |\n|---|---|---|---|---|\n" + "".join(lines)
     )
 

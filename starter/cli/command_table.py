@@ -36,10 +36,10 @@ COMMANDS = (
     CommandRow("worker", "Run one worker against TEMPORAL_ADDRESS.", "commands.dev"),
     CommandRow(
         "run",
-        "Ask for one reply and follow it. Exit 0 finished, 3 parked, 4 the agent failed, 2 bad usage, 130 interrupted.",
+        "Ask for one reply and follow it. Exit 0 done, 3 it waits, 4 the agent failed, 2 bad usage, 130 interrupted.",
         "commands.run",
     ),
-    CommandRow("chat", "Talk with an agent: /quit or Ctrl-D leaves, Ctrl-C interrupts.", "commands.chat"),
+    CommandRow("chat", "Talk with an agent. /quit or Ctrl-D leaves, Ctrl-C interrupts.", "commands.chat"),
     CommandRow("sessions", "List the open sessions, newest first.", "commands.views"),
     CommandRow(
         "show",
@@ -47,11 +47,13 @@ COMMANDS = (
         "commands.views",
     ),
     CommandRow(
-        "watch", "Follow what a session does, with text as it is said. Ctrl-C leaves it alone.", "commands.views"
+        "watch",
+        "Follow what a session does, with text while it is written. Ctrl-C ends the command, not the session.",
+        "commands.views",
     ),
-    CommandRow("inbox", "List all that waits for a person, oldest first.", "commands.views"),
-    CommandRow("approve", "Let calls run that wait for a person.", "commands.steering"),
-    CommandRow("deny", "Refuse calls that wait for a person.", "commands.steering"),
+    CommandRow("inbox", "List everything that waits for a person, oldest first.", "commands.views"),
+    CommandRow("approve", "Allow calls that wait for a person.", "commands.steering"),
+    CommandRow("deny", "Deny calls that wait for a person.", "commands.steering"),
     CommandRow(
         "result",
         "Hand in the result of an external tool, or the answer to an MCP server that asks: by a form, without "
@@ -63,7 +65,7 @@ COMMANDS = (
     _of_letter("stop", "commands.steering", "stop_background"),
     CommandRow(
         "say",
-        "Send a session a request without waiting for its reply; it waits for its turn, if no flag says otherwise.",
+        "Send a session a request without waiting for its reply; without a flag the request is queued.",
         "commands.steering",
     ),
     _of_letter("observe", "commands.steering"),
@@ -72,47 +74,51 @@ COMMANDS = (
     _of_letter("pause", "commands.lifecycle"),
     CommandRow(
         "repair",
-        "Take all attachments and all thinking out of a session's context, words in their place.",
+        "Replace all attachments and all thinking in a session's context by words.",
         "commands.lifecycle",
     ),
     CommandRow(
         "rescue",
-        "Bring back a session whose tasks fail for good: it begins again from its last checkpoint, and is held.",
+        "Restart a session whose tasks fail for good from its last checkpoint; it is quarantined then.",
         "commands.lifecycle",
     ),
     _of_letter("resume", "commands.lifecycle"),
     _of_letter("step", "commands.lifecycle"),
     CommandRow(
         "budget",
-        "Show what a session may spend, has spent and has left; raise it, or end a reply that waits for more.",
+        "Show a session's budget, what it has spent and has left; raise it, or end a reply that waits for more.",
         "commands.budget",
     ),
     CommandRow(
         "trust",
-        "Let a folder's longhaul.toml and agents/ count, as they are now; when they change, it is asked again.",
+        "Trust a folder's longhaul.toml and agents/ as they are now; after a change you are asked again.",
         "commands.trust",
     ),
     CommandRow(
         "console", "Serve the web console to this machine's browser, without a login, until Ctrl-C.", "commands.serve"
     ),
-    CommandRow("doctor", "Say what is installed, reachable and missing, with the line that mends it.", "doctor.doctor"),
+    CommandRow(
+        "doctor", "Check what is installed, reachable and missing, with the line that fixes it.", "doctor.doctor"
+    ),
     CommandRow("state", "A session's AgentState as JSON.", "commands.state", group=True),
-    CommandRow("permission", "What an agent may do unasked.", "commands.permission", group=True),
-    CommandRow("rules", "What a session, or all sessions of a user, may do unasked.", "commands.rules", group=True),
-    CommandRow("rollout", "New versions of the workers.", "commands.rollout", group=True),
-    CommandRow("schedule", "Requests at times that are set.", "commands.schedule", group=True),
-    CommandRow("hub", "Rooms of agents: what one answers, the others are told.", "commands.hub", group=True),
-    CommandRow("keys", "Keys that sessions are encrypted with.", "commands.keys", group=True),
-    CommandRow("codec", "Encrypted sessions in Temporal's own Web UI and command line.", "commands.codec", group=True),
+    CommandRow("permission", "What an agent may do without approval.", "commands.permission", group=True),
+    CommandRow(
+        "rules", "What a session, or all sessions of a user, may do without approval.", "commands.rules", group=True
+    ),
+    CommandRow("rollout", "Check and promote new versions of the workers.", "commands.rollout", group=True),
+    CommandRow("schedule", "Send requests at set times.", "commands.schedule", group=True),
+    CommandRow("hub", "Hubs: each member's replies go to the other members.", "commands.hub", group=True),
+    CommandRow("keys", "Keys for encrypted sessions.", "commands.keys", group=True),
+    CommandRow("codec", "Show encrypted sessions in Temporal's Web UI and command line.", "commands.codec", group=True),
     CommandRow(
         "worktree",
-        "Git working trees that sessions have of their own: merged, or thrown away. On the machine of the repository.",
+        "List, merge or discard the git working trees of sessions, on the machine of the repository.",
         "commands.worktree",
         group=True,
     ),
     CommandRow("serve", "Serve sessions by HTTP until Ctrl-C or SIGTERM.", "commands.serve", group=True),
     CommandRow("mcp", "MCP servers that agents use, and Longhaul as one.", "commands.mcp", group=True),
-    CommandRow("memory", "What agents remember of their users.", "commands.memory", group=True),
+    CommandRow("memory", "What agents remember about their users.", "commands.memory", group=True),
     CommandRow("knowledge", "Documents that agents may search.", "commands.knowledge", group=True),
 )
 _ROWS = {row.name: row for row in COMMANDS}

@@ -35,7 +35,7 @@ def trust_if_told(error: Untrusted) -> bool:
     say(f"longhaul: {one_line(str(found.folder))} says how agents are set up here{changed}:")
     show(found)
     termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # what was typed or pasted before answers another question
-    print("longhaul: does it count? It is asked again when it changes. [y/N] ", end="", file=sys.stderr, flush=True)
+    print("longhaul: trust it? You are asked again when it changes. [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         return False
     found.remember()
@@ -166,9 +166,9 @@ _OF_THE_WORLD = (WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledE
 def _sentence(error: Exception) -> str:
     match error:
         case WorkflowUpdateFailedError():
-            return f"the session failed to do it: {error.cause}"
+            return f"the session failed: {error.cause}"
         case WorkflowUpdateRPCTimeoutOrCancelledError():
-            return "the session did not answer in time; see whether a worker is running"
+            return "the session did not answer in time; check that a worker is running"
         case RPCError():
             return f"the Temporal server answered: {error.message} ({error.status.name})"
         case _:

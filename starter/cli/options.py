@@ -13,8 +13,8 @@ from longhaul.starter.cli.session_lookup import Name
 from longhaul.starter.cli.terminal.screen import Screen
 
 SessionName = Annotated[str, typer.Argument(metavar="S", help="Session id, as it was given to run or chat.")]
-Calls = Annotated[list[str] | None, typer.Argument(metavar="[CALL]...", help="Call ids; without any, all that wait.")]
-User = Annotated[str | None, typer.Option("--user", help="Whose session.")]
+Calls = Annotated[list[str] | None, typer.Argument(metavar="[CALL]...", help="Call ids; default: all that wait.")]
+User = Annotated[str | None, typer.Option("--user", help="The session's user.")]
 Agent = Annotated[str | None, typer.Option("--agent", help="The agent's name, or the path of an agent file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, and nothing else.")]
 Model = Annotated[
@@ -25,19 +25,25 @@ Set = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="A field of model_config, as max_output_tokens=16000; without a value its default.",
+        help="A field of model_config, such as max_output_tokens=16000; without a value its default.",
     ),
 ]
-Workspace = Annotated[str | None, typer.Option("--workspace", help="Where the tools work; else the current directory.")]
+Workspace = Annotated[
+    str | None, typer.Option("--workspace", help="Where the tools work; default: the current directory.")
+]
 Mode = Annotated[
     str | None,
-    typer.Option("--mode", help="What it may do unasked: default, accept_edits, explore, bypass, dont_ask, plan."),
+    typer.Option(
+        "--mode", help="What it may do without approval: default, accept_edits, explore, bypass, dont_ask, plan."
+    ),
 ]
 Session = Annotated[
-    str | None, typer.Option("--session", help="Go on with this session, or begin it; else a fresh one.")
+    str | None, typer.Option("--session", help="Continue this session, or start it; default: a new session.")
 ]
-As = Annotated[str | None, typer.Option("--as", help="Who decides, for the record; else the user of this terminal.")]
-Play = Annotated[bool, typer.Option("--play", help="Play sound that comes, with LONGHAUL_PLAYER or one on PATH.")]
+As = Annotated[
+    str | None, typer.Option("--as", help="Who decides, which is recorded; default: the user of this terminal.")
+]
+Play = Annotated[bool, typer.Option("--play", help="Play sound with LONGHAUL_PLAYER, or a player on PATH.")]
 
 Work = TypeVar("Work", bound=Callable[..., Any])
 

@@ -253,7 +253,7 @@ async def adjust(app: Longhaul, session: Session, wishes: Wishes) -> None:
     if _limits(wishes) is not None:
         flags = " and ".join(f"--{name.replace('_', '-')}" for name in _limits(wishes) or ())
         raise Misuse(
-            f"{flags}: session {session.id!r} has begun; `longhaul budget {session.id}` shows what it may spend, and "
+            f"{flags}: session {session.id!r} has started; `longhaul budget {session.id}` shows what it may spend, and "
             "raises it"
         )
     if wishes.model is wishes.mode is wishes.workspace is None and wishes.max_iters is None and not wishes.called:

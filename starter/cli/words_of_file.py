@@ -56,7 +56,7 @@ def of_pdf(content: bytes) -> str:
     except NoWords:
         raise
     except Exception as error:  # of what strangers wrote, a parser raises anything
-        raise NoWords(f"it is a PDF that can't be read ({type(error).__name__}); save it anew, or as text") from error
+        raise NoWords(f"it is a PDF that can't be read ({type(error).__name__}); save it again, or as text") from error
 
 
 def _of_pages(content: bytes) -> str:

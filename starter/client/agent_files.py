@@ -64,7 +64,7 @@ class HubTable(Value):
     def _can_be_called_so(cls, members: dict[str, str]) -> dict[str, str]:
         for name in members:
             if not NAME.fullmatch(name):
-                raise ValueError(f"{name[:80]!r} has to be 1 to 64 letters, digits, `.`, `_` and `-`")
+                raise ValueError(f"{name[:80]!r} must be 1 to 64 letters, digits, `.`, `_` and `-`")
         return members
 
 
@@ -107,7 +107,7 @@ def agent_beside(file: str, name: str) -> AgentSpec:
     if own := above.agents.get(name):
         return own.model_copy(update=model_of(above, own))
     if not _PLAIN_NAME.fullmatch(name):
-        raise BadAgent(f"{file}: {name[:100]!r} is no name of an agent file beside this one")
+        raise BadAgent(f"{file}: {name[:100]!r} is no name of an agent file next to this one")
     path = Path(file)
     if path.suffix == ".toml":
         return load_agent(path.parent / f"{name}.toml")
@@ -206,9 +206,9 @@ def _with_agents(
     found: dict[str, AgentSpec] = {}
     for name in cast(list[object], named):
         if not isinstance(name, str) or not _PLAIN_NAME.fullmatch(name):
-            raise BadAgent(f"{path}: agents: {str(name)[:100]!r} is no name of an agent file beside this one")
+            raise BadAgent(f"{path}: agents: {str(name)[:100]!r} is no name of an agent file next to this one")
         if name in above:
-            raise BadAgent(f"{path}: agents: {' → '.join((*above, name))}: an agent can't be below itself")
+            raise BadAgent(f"{path}: agents: {' → '.join((*above, name))}: an agent cannot be its own sub-agent")
         found[name] = _read(path.parent / f"{name}.toml", text_of, above)
     return {**table, "agents": found}
 
@@ -276,7 +276,7 @@ class Agent:
             "middlewares": [_named("middlewares", each) for each in middlewares],
         }
         if twice := [key for key in settings if key in parts]:
-            raise BadAgent(f"agent {name!r}: {twice[0]} stands in the toolkit too; say it in one place")
+            raise BadAgent(f"agent {name!r}: {twice[0]} is in the toolkit too; set it in one place")
         try:
             self.spec = AgentSpec.model_validate({"name": name, **parts, **settings})
         except ValidationError as error:
@@ -288,7 +288,7 @@ def _named(setting: str, thing: object) -> str:
     name = name_of(thing)
     if not isinstance(name, str):
         raise BadAgent(
-            f"{setting}: a {type(thing).__name__} has no name under which workers could have it; put it into a module "
+            f"{setting}: a {type(thing).__name__} has no name under which workers could load it; put it into a module "
             "that they load, as @tool does for a function, or give its name"
         )
     return name
@@ -307,7 +307,7 @@ def _offloader(given: object) -> str:
     places = places_of(given)
     if len(places) == 1:
         return places[0]
-    shown = f"it stands in {', '.join(places[:5])}" if places else "it stands at the top of no module"
+    shown = f"it is in {', '.join(places[:5])}" if places else "it is at the top of no module"
     raise BadAgent(
         f"offloader: workers have to find this {type(given).__name__} under the same name, and {shown}; put it into a "
         "module, list it in their LONGHAUL_OFFLOADERS as module:name, and give this name"

@@ -40,7 +40,7 @@ class Longhaul:
         self.settings = settings or Settings()
         self._naming = Naming(self.settings)
         self.schedules = Schedules(client, self.settings)
-        """Requests at times that are set."""
+        """Requests at set times."""
         self.knowledge = KnowledgeOfWorkers(self.settings)
         """Documents that agents may search."""
         self.hooks = hooks_for_all(self.settings.client_hooks)

@@ -147,7 +147,7 @@ class Feed:
             try:
                 while not (await asyncio.wait({asked}, timeout=LOOK_SECONDS))[0]:
                     if now() - heard > 2 * LOOK_SECONDS + SILENT_SECONDS and (end := await lane.session.end()):
-                        return f"{end}; nobody answers for the rest of it"
+                        return f"{end}; the rest of it does not answer"
                 events = await asked
             finally:
                 asked.cancel()

@@ -69,7 +69,7 @@ class Applied:
     """What became of one schedule."""
 
     name: str
-    outcome: Literal["added", "changed", "unchanged", "gone from the file", "removed"]
+    outcome: Literal["added", "changed", "unchanged", "no longer in the file", "removed"]
 
 
 async def apply_schedules(
@@ -111,5 +111,5 @@ async def apply_schedules(
             continue
         if remove:
             await schedules.remove(name)
-        applied.append(Applied(name, "removed" if remove else "gone from the file"))
+        applied.append(Applied(name, "removed" if remove else "no longer in the file"))
     return applied

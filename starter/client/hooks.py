@@ -20,7 +20,7 @@ def hooks_for_all(names: str) -> Hooks:
     for name in names_in(names):
         register = found_at(name, "client_hook", BadHooks, make=False)
         if not callable(register):
-            raise BadHooks(f"LONGHAUL_CLIENT_HOOKS: {name!r} is no function; it is to be one that registers hooks")
+            raise BadHooks(f"LONGHAUL_CLIENT_HOOKS: {name!r} is not a function; name a function that registers hooks")
         register(hooks)
     return hooks
 

@@ -125,7 +125,7 @@ class Hub:
 
     def __init__(self, client: Client, settings: Settings, name: str, user: str | None) -> None:
         if not NAME.fullmatch(name):
-            raise BadHub(f"hub: {name[:80]!r} has to be 1 to 64 letters, digits, `.`, `_` and `-`")
+            raise BadHub(f"hub: {name[:80]!r} must be 1 to 64 letters, digits, `.`, `_` and `-`")
         check_name("user", user or "")
         self.name = name
         self.user = user
@@ -258,7 +258,9 @@ class Hub:
             if answer["known"] and not answer["behind"]:
                 return bool(answer["told"])
         who = ", ".join(answer["behind"]) or "the hub itself"
-        raise NotHeard(f"hub {self.name!r}: {who} has not heard it yet; it will as soon as its session takes letters")
+        raise NotHeard(
+            f"hub {self.name!r}: {who} has not received it yet; it will as soon as its session accepts operations"
+        )
 
     def _named(self, members: Sequence[Members]) -> list[dict[str, Any]]:
         named = dict[str, Session]()
@@ -267,7 +269,7 @@ class Hub:
                 if session.user != self.user:
                     raise BadHub(
                         f"members: session {session.id!r} is of user {session.user!r}, and the hub of {self.user!r}; "
-                        "a hub holds sessions of one user"
+                        "a hub has sessions of one user"
                     )
                 if named.setdefault(name, session) is not session:
                     raise BadHub(f"members: two are called {name!r}; name them by a mapping, as in {{'ana': session}}")

@@ -46,13 +46,13 @@ class Rescued(NamedTuple):
 async def rescue(asking: Asking, sending: Sending, by: str) -> Rescued:
     """End the session's run and begin it anew. Raises Refused for one that is well, NoSession when there is none."""
     if not await _why_lost(asking):
-        raise Refused("the session is well: it answers, so there is nothing to rescue")
+        raise Refused("the session answers, so there is nothing to rescue")
     ran = await _since_the_checkpoint(asking)
     await asking.handle.terminate(f"rescued by {by or 'somebody'}: its tasks failed for good")
     calls = "; ".join(map(str, ran)) or "none"
     hint = (
-        "This session could not go on and was begun again from its last checkpoint. Calls behind it, whose "
-        f"effects may be there although you see nothing of them: {calls}. Look before you repeat any."
+        "This session could not continue and was started again from its last checkpoint. These later calls may have "
+        f"had effects that you do not see: {calls}. Check before you repeat any."
     )
     await sending.update_with_start("observe", {"messages": as_messages(UserMsg("longhaul", [HintBlock(hint=hint)]))})
     return Rescued((await _begun(asking)).hold, ran)
@@ -65,7 +65,7 @@ async def _why_lost(asking: Asking) -> str:
         await asking.handle.query("status", rpc_timeout=QUERY_TIMEOUT)
     except WorkflowQueryFailedError as error:
         if BLOBS_AWAY in str(error):
-            raise Refused(f"there is nothing to rescue: {error}; it goes on by itself") from error
+            raise Refused(f"there is nothing to rescue: {error}; it continues by itself") from error
         return str(error)
     except RPCError as error:
         match error.status:
@@ -77,7 +77,7 @@ async def _why_lost(asking: Asking) -> str:
             case RPCStatusCode.NOT_FOUND:
                 raise await asking.explained(error) from error
             case _:
-                why = "no worker says anything of the session, so nobody knows whether it can go on; start one first"
+                why = "no worker answers for the session, so nobody knows whether it can continue; start one first"
                 raise Refused(why) from error
     return ""
 

@@ -22,11 +22,11 @@ PREFIX = "longhaul.schedule."
 """Of our ids among the schedules of a namespace."""
 MEMO = "longhaul"
 _MEANS: dict[Overlap, str] = {
-    "skip": "a firing is left out while the one before is at work",
-    "queue": "a firing waits for its turn",
-    "now": "a firing while another is at work is told to it at its next step",
-    "interrupt": "a firing ends what is being made",
-    "beside": "firings do not wait for each other",
+    "skip": "a run is skipped while the previous run is working",
+    "queue": "a run waits until the previous run has ended",
+    "now": "a run is sent to the working run at its next step",
+    "interrupt": "a run ends the working run",
+    "beside": "runs do not wait for each other",
 }
 
 
@@ -55,9 +55,9 @@ class ScheduleTerms(OpenValue):
     def in_words(self) -> str:
         """One sentence."""
         when = f"at {self.cron!r} in {self.zone or 'UTC'}" if self.cron else f"every {_span(self.every_seconds)}"
-        where = f"goes to session {self.session!r}" if self.session else "begins a session of its own"
-        missed = "those missed while the server was down are made up for if they are not older than "
-        return f"{when}; each firing {where}; {_MEANS[self.overlap]}; {missed}{_span(self.catch_up_seconds)}"
+        where = f"uses session {self.session!r}" if self.session else "uses a new session"
+        missed = "runs missed while the server was down start late, if they are not older than "
+        return f"{when}; each run {where}; {_MEANS[self.overlap]}; {missed}{_span(self.catch_up_seconds)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +169,11 @@ def wanted_schedule(name: str, prompt: str, agent: AgentSpec, terms: ScheduleTer
 
 def _check(name: str, prompt: str, terms: ScheduleTerms) -> None:
     if not _NAME.fullmatch(name):
-        raise BadSchedule(f"name: {name[:120]!r} has to be 1 to 100 letters, digits, dots, dashes and underscores")
+        raise BadSchedule(f"name: {name[:120]!r} must be 1 to 100 letters, digits, dots, dashes and underscores")
     if not prompt.strip():
-        raise BadSchedule("prompt: it is empty; say what the agent should do at each firing")
+        raise BadSchedule("prompt: it is empty; say what the agent should do at each run")
     if bool(terms.cron) == (terms.every_seconds != 0):
-        raise BadSchedule("give a cron line or `every`, one of both")
+        raise BadSchedule("give a cron line or `every`, one of the two")
     _check_zone(terms)
     if not terms.cron and terms.every_seconds < 1:
         raise BadSchedule(f"every: {terms.every_seconds:g} seconds is too often; once a second is the most")
@@ -187,15 +187,15 @@ def _check(name: str, prompt: str, terms: ScheduleTerms) -> None:
         )
     allowed = _LASTING if terms.session else _FRESH
     if terms.overlap not in allowed:
-        kind = "that all go to one session" if terms.session else "that begin sessions of their own"
-        raise BadSchedule(f"overlap: {terms.overlap!r} is not for firings {kind}; there are: {', '.join(allowed)}")
+        kind = "that all use one session" if terms.session else "that use new sessions"
+        raise BadSchedule(f"overlap: {terms.overlap!r} is not for runs {kind}; there are: {', '.join(allowed)}")
 
 
 def _check_zone(terms: ScheduleTerms) -> None:
     if terms.zone and not terms.cron:
         raise BadSchedule("zone: it is for a cron line; `every` counts from midnight UTC, 1970")
     if terms.zone.lower() in _NO_PLACES:
-        raise BadSchedule(f"zone: {terms.zone!r} is what each machine makes of it; name a place, as Europe/Berlin")
+        raise BadSchedule(f"zone: {terms.zone!r} differs between machines; name a place, such as Europe/Berlin")
 
 
 def _check_cron(line: str) -> None:
@@ -206,8 +206,8 @@ def _check_cron(line: str) -> None:
     fields = line.split()
     if len(fields) != 5 or "=" in line or "#" in line:
         raise BadSchedule(
-            f"cron: {line[:120]!r} has to be five fields (minute, hour, day of the month, month, day of the "
-            "week) or a word as @daily; a time zone is said by itself"
+            f"cron: {line[:120]!r} must be five fields (minute, hour, day of the month, month, day of the "
+            "week) or a word as @daily; give a time zone separately"
         )
     # February 30, say: the server takes it, and never fires. What can't be read here, the server refuses.
     days = fields[2]

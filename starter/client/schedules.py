@@ -62,7 +62,7 @@ async def fire_now(client: Client, schedule: ScheduleHandle, within: timedelta) 
     firing: the time that goes along is the firing's identity, and two of one second are one.
     """
     due, began, told = datetime.now(UTC).replace(microsecond=0), time.monotonic(), 0
-    came = PastFiring(due.isoformat(timespec="seconds"), "under way", why="the server has not begun it yet")
+    came = PastFiring(due.isoformat(timespec="seconds"), "under way", why="the server has not started it yet")
     while (spent := time.monotonic() - began) < within.total_seconds() or not told:
         seen = [one for one in (await schedule.describe()).info.recent_actions if one.scheduled_at == due]
         if seen and (came := await past_firing(client, seen[-1])).state != "under way":
@@ -97,7 +97,7 @@ async def past_firing(client: Client, result: ScheduleActionResult) -> PastFirin
     except RPCError as error:
         if error.status is not RPCStatusCode.NOT_FOUND:
             raise
-        return PastFiring(at, "failed", why="the server knows nothing of it any more")
+        return PastFiring(at, "failed", why="the server no longer knows it")
     if came.left_out:
         return PastFiring(at, "left out", why=came.left_out)
     return PastFiring(at, "asked", came.session, came.reply_id)
@@ -130,7 +130,7 @@ class Schedules:
     ) -> ScheduleCard:
         """Have `prompt` asked at the times of a cron line in a time zone, or every so often.
 
-        Each firing begins a session of its own, named by its time, or goes to `session`. The agent is as its file says
+        Each firing uses a new session, named by its time, or goes to `session`. The agent is as its file says
         now: one that changes later changes nothing here. `overlap` is `skip` unless something else is said. A firing is
         one request, however often it is tried.
         """
@@ -263,7 +263,7 @@ def _made(queue: str, wanted: WantedSchedule) -> Schedule:
             task_queue=queue,
             task_timeout=TASK_TIMEOUT,
             memo={MEMO: terms.model_dump_json()},
-            static_summary=f"firing of schedule {wanted.name}",
+            static_summary=f"run of schedule {wanted.name}",
         ),
         spec=ScheduleSpec(
             cron_expressions=[terms.cron] if terms.cron else [], time_zone_name=terms.zone or None, intervals=every
@@ -291,4 +291,4 @@ async def _explained(name: str) -> AsyncIterator[None]:
 
 
 def _taken(name: str) -> BadSchedule:
-    return BadSchedule(f"there is a schedule {name!r} already; remove it first, or take another name")
+    return BadSchedule(f"there is a schedule {name!r} already; remove it first, or use another name")

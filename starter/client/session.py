@@ -497,7 +497,7 @@ class Session(Steering):
         structured_model: Asked = None,
     ) -> str:
         if structured_model is not None and isinstance(inputs, UserConfirmResultEvent | ExternalExecutionResultEvent):
-            raise Refused("structured_model: an answer goes on with a reply that was asked for; ask for a form there")
+            raise Refused("structured_model: an answer continues an earlier request; ask for a form in that request")
         match inputs:
             case UserConfirmResultEvent():
                 await self._sending.update("confirm", plain(inputs))

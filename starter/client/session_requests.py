@@ -86,7 +86,7 @@ class Steering:
         return not (await self._sending.update("pause", {"why": why, "by": by}))["already"]
 
     async def step(self, *, by: str = "") -> bool:
-        """Let a paused session take one step: run calls, make the context shorter, or ask the model. False: it takes
+        """Let a paused session take one step: run calls, compress the context, or ask the model. False: it takes
         one already. Raises Refused when it is not paused, and when there is no step to take."""
         return not (await self._sending.update("step", {"by": by}))["already"]
 
@@ -144,7 +144,7 @@ class CompressionFailed(LonghaulError):
 
 
 class CompressionPending(LonghaulError):
-    """It is asked for, and happens when the session goes on: somebody else has to do something first."""
+    """It is asked for, and happens when the session continues: somebody else has to do something first."""
 
 
 async def compact(
@@ -177,7 +177,7 @@ async def _done(status: Ask, before: Status, moves: Moves) -> bool:
         if now.status in ("waiting", "paused"):
             whom = "somebody to resume it" if now.hold or now.paused_since else "answers to its open calls"
             raise CompressionPending(
-                f"session {now.session_id!r} will do it when it goes on; it waits for {whom}, see "
+                f"session {now.session_id!r} will do it when it continues; it waits for {whom}, see "
                 f"`longhaul show {now.session_id}`"
             )
         await moves.rest()

@@ -144,7 +144,7 @@ class SessionTree:
         for each in await self.pending():
             if each.call.call_id == call.call_id and each.listed.at == call.at:
                 return each
-        raise Refused(f"waiting: {call.path or call.call_id!r} does not wait any more; ask `pending` again")
+        raise Refused(f"waiting: {call.path or call.call_id!r} no longer waits; ask `pending` again")
 
     async def _below(
         self, session: "Session", above: tuple[tuple["Session", str], ...], moving: "list[Session]"

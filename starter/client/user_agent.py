@@ -134,7 +134,7 @@ class HttpInput:
                 return cast(dict[str, Any], answer["value"])
             return Msg.model_validate(answer["message"]) if "message" in answer else str(answer["text"])
         except (httpx.HTTPError, ValidationError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise NoAnswer(f"{self._url} gave no answer that can be read: {type(error).__name__}: {error}") from error
+            raise NoAnswer(f"{self._url} gave no readable answer: {type(error).__name__}: {error}") from error
 
 
 class UserAgent:

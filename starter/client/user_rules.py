@@ -85,7 +85,7 @@ class RulesOfUser:
     ) -> AsyncIterator[UserRules]:
         if self._settings.store == "memory":
             raise Refused(
-                "store: 'memory' is each process's own, so no worker would hear of a user's rules; set another store"
+                "store: 'memory' is each process's own, so no worker would see a user's rules; set another store"
             )
         try:
             async with open_store(self._settings.store, data_dir=self._settings.data_dir) as store:

@@ -200,7 +200,7 @@ def as_messages(messages: object) -> list[Any]:
 def _no_message(where: str, given: object) -> Refused:
     return Refused(
         f"{where}: {str(given)[:80]!r} is of type {type(given).__name__}; send text, a Msg, a list of Msg, or None to "
-        "have the agent go on"
+        "let the agent continue"
     )
 
 

@@ -61,7 +61,7 @@ TOLD = {
     "as-it-was": "The context is below its threshold, and stays as it is.",
     **{f"over-{end}": f"It is over: {end}." for end in (*get_args(Fate), *get_args(Outcome))},
     "over-all": "Nothing works in the background any more.",
-    "over-": "It is told to stop; nobody has heard of its end yet.",
+    "over-": "It is stopping; it has not reported its end yet.",
     "over-unknown": "Nobody knows how it has ended, or whether it has.",
 }
 """What a form has done, by the word in the next page's address."""

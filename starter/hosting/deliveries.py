@@ -85,7 +85,9 @@ class ScheduledRequests:
         request, before = firing.request, firing.before or Requested()
         name = request.session or session_name(request.schedule, firing.at)
         if not request.session and request.overlap == "skip" and await _is_at_work(app, firing):
-            return before.model_copy(update={"left_out": f"session {before.session!r} of the firing before is at work"})
+            return before.model_copy(
+                update={"left_out": f"session {before.session!r} of the previous run is still working"}
+            )
         session = app.session(name, user=request.user_id, agent=request.spec)
         if request.overlap == "skip":
             reply = await session.submit_if_idle(request.prompt, request_id=firing.request_id)

@@ -51,12 +51,10 @@ def build_of(settings: Settings) -> Build | None:
     if not settings.deployment:
         return None
     if not _NAME.fullmatch(settings.deployment):
-        raise BadBuild(
-            f"LONGHAUL_DEPLOYMENT is {settings.deployment!r}; take letters, digits, '-' and '_', 100 at the most"
-        )
+        raise BadBuild(f"LONGHAUL_DEPLOYMENT is {settings.deployment!r}; use letters, digits, '-' and '_', at most 100")
     build = settings.build or own_build_id()
     if not _BUILD.fullmatch(build):
-        raise BadBuild(f"LONGHAUL_BUILD is {build!r}; take letters, digits, '.', '+', '-' and '_', 100 at the most")
+        raise BadBuild(f"LONGHAUL_BUILD is {build!r}; use letters, digits, '.', '+', '-' and '_', at most 100")
     return Build(settings.deployment, build)
 
 
@@ -140,5 +138,5 @@ async def _standing(client: Client, build: Build) -> str:
     try:
         current = current_build(await describe(client, build.deployment))
     except RPCError as error:
-        return f"whether build {build.id!r} is the current one can't be told: {error.message}"
+        return f"whether build {build.id!r} is the current one is unknown: {error.message}"
     return why_idle(build, current) or f"build {build.id!r} is the current one of {build.deployment!r}"

@@ -78,16 +78,16 @@ def asked_to_stop(seconds: float) -> asyncio.Event:
 def _take(number: signal.Signals, stop: asyncio.Event, seconds: float) -> None:
     if stop.is_set():
         _leave(number, "leaving at once")
-    say(f"stopping: calls that run get {seconds:g} s to end; a second signal leaves at once")
+    say(f"stopping: running calls get {seconds:g} s to finish; a second signal ends the worker at once")
     # In a thread: what keeps the worker from leaving may stand on its event loop.
-    last = threading.Timer(seconds + LAST_SECONDS, _leave, (number, "leaving, although something does not end"))
+    last = threading.Timer(seconds + LAST_SECONDS, _leave, (number, "ending, although something does not stop"))
     last.daemon = True
     last.start()
     stop.set()
 
 
 def _leave(number: signal.Signals, how: str) -> NoReturn:
-    say(f"{how}; what still runs is repeated elsewhere, or told to be of unknown outcome")
+    say(f"{how}; what still runs is repeated elsewhere, or has an unknown outcome")
     # Commands die with this process: their supervisors hold a pipe from it.
     os._exit(128 + number)
 

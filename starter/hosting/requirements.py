@@ -37,8 +37,8 @@ async def check_lasting(settings: Settings) -> None:
             continue  # whoever opens it says what is wrong
         if why:
             raise Refusal(
-                f"{variable}: this Redis throws away what it holds when memory is short ({why}), and sessions would be "
-                "lost; run `redis-cli CONFIG SET maxmemory-policy noeviction` there, or set another place"
+                f"{variable}: this Redis evicts data when memory is short ({why}), and sessions would be "
+                "lost; run `redis-cli CONFIG SET maxmemory-policy noeviction` there, or set another address"
             )
 
 

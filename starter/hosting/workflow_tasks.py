@@ -88,7 +88,7 @@ async def watch_backlog(client: Client, queue: str, behind: FallingBehind) -> No
             try:
                 behind.seen(kind, await backlog_of(client, queue, of_server))
             except RPCError as error:
-                log.debug("how many tasks wait in %r is not known: %s", queue, error)
+                log.debug("the number of tasks that wait in %r is unknown: %s", queue, error)
 
 
 KEPT = 100

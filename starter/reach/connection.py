@@ -73,23 +73,25 @@ def why_not_reached(error: Exception, *, tls: bool) -> str:
         match kind.removesuffix("Context"):
             case "NotValidForName":
                 names = " and ".join(re.findall(r'DnsName\(\\"([^"\\]+)', told)) or "another server"
-                why = f"it is for {names}; set TEMPORAL_TLS_SERVER_NAME to its name, if that is the server meant"
+                why = f"it is for {names}; set TEMPORAL_TLS_SERVER_NAME to its name, if that is the right server"
             case "Expired":
-                why = "it has expired; have it renewed, or see to this machine's clock"
+                why = "it has expired; have it renewed, or check this machine's clock"
             case "NotValidYet":
-                why = "it does not hold yet; see to this machine's clock"
+                why = "it is not valid yet; check this machine's clock"
             case _:
                 why = f"{kind}; name who signed it in TEMPORAL_TLS_SERVER_CA_CERT_PATH"
         return f"its certificate is not trusted here: {why}"
     if "NoCertificatesPresented" in told:
-        return "TEMPORAL_TLS_CLIENT_CERT_PATH holds no certificate in PEM form; name the file that does"
+        return "TEMPORAL_TLS_CLIENT_CERT_PATH contains no PEM certificate; name a file that does"
     if not tls and re.search(r"closed|reset|broken pipe", told, re.IGNORECASE):
-        return "it hangs up; set TEMPORAL_TLS=true if it wants TLS, or TEMPORAL_ADDRESS to a Temporal server"
+        return (
+            "it closes the connection; set TEMPORAL_TLS=true if it needs TLS, or TEMPORAL_ADDRESS to a Temporal server"
+        )
     hung_up = r"CertificateRequired|HandshakeFailure|UnexpectedEof|BrokenPipe|ConnectionReset|connection closed"
     if tls and re.search(hung_up, told):
         return (
-            "it hangs up once it knows us; set TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH if it "
-            "wants a certificate, or TEMPORAL_API_KEY"
+            "it closes the connection after the handshake; if it needs a certificate, set "
+            "TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH, else TEMPORAL_API_KEY"
         )
     quoted = re.findall(r'"([^"]+)"', told)
     cause = quoted[-1] if quoted else told[:200]

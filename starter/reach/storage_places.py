@@ -66,7 +66,7 @@ async def _in_time(mark: Awaitable[str], what: str) -> str:
         async with asyncio.timeout(START_SECONDS):
             return await mark or UNKNOWN
     except (StoreError, BlobsUnavailable, TimeoutError) as error:
-        log.warning("clients can't be told which place %s is: %s", what, str(error) or "no answer in time")
+        log.warning("clients cannot learn which place %s is: %s", what, str(error) or "no answer in time")
         return UNKNOWN
 
 
@@ -125,12 +125,12 @@ async def why_no_rule_holds(client: Client, settings: Settings, store: StateStor
     there = await _some_keepers(client, settings.task_queue)
     if not there:
         return (
-            f"no worker of Longhaul polls {settings.task_queue!r}, so nobody can tell which store sessions go by: "
+            f"no worker of Longhaul polls {settings.task_queue!r}, so nobody knows which store the sessions use: "
             "start one, or set LONGHAUL_TASK_QUEUE as it is for the workers"
         )
     unsure = next((keeper for keeper in there if keeper.store.mark == UNKNOWN), None)
     if unsure is not None:
-        return f"worker {unsure.name} could not reach its store when it started: see to the store and start it again"
+        return f"worker {unsure.name} could not reach its store when it started: check the store and start it again"
     return _difference(there, settings, "store", await mark_of(store))
 
 

@@ -74,7 +74,7 @@ async def message(call: Call) -> tuple[int, Taken]:
         else await session.submit(body.messages, when=body.when, **asked)
     )
     if reply_id is None:
-        raise Problem("refused", "unless_busy: a reply is being made or a request waits, so nothing was asked for")
+        raise Problem("refused", "unless_busy: a reply is running or a request waits, so nothing was requested")
     said = await within(query.wait, call, session.wait(reply_id)) if query.wait else None
     found = await session.result(reply_id)
     if said is None:
@@ -147,7 +147,7 @@ async def _seen(session: Session, body: Decision) -> PendingCall | str:
     if body.digest is not None:
         return waiting.model_copy(update={"digest": body.digest})
     if body.decision == "allow" and waiting.digest:
-        raise wrong("digest", "", "to allow a call, send the `digest` that `pending` shows of what you looked at")
+        raise wrong("digest", "", "to allow a call, send the `digest` that `pending` shows for what you saw")
     return waiting
 
 
@@ -191,6 +191,6 @@ async def edit_state(call: Call) -> None:
 async def copy(call: Call) -> tuple[int, Copied]:
     body: Copy = call.body
     if body.at is not None and body.entry is not None:
-        raise wrong("entry", str(body.entry), "`at` names a step too; send one of both")
+        raise wrong("entry", str(body.entry), "`at` names a step too; send one of the two")
     made = await session_of(call).stored.fork(body.session, body.at, entry=body.entry or 0, by=call.by)
     return 201, Copied(session_id=made.id, files=(await made.status()).note)

@@ -72,7 +72,7 @@ class McpDoor:
             raise Problem("method", f"{request.method}: send POST here", headers={"Allow": "POST"})
         caller = known_caller(self._served, request.headers.get("authorization"))
         if find_spec("mcp") is None:
-            raise Problem("unavailable", "this server is no MCP server: pip install 'longhaul-agents[mcp]'")
+            raise Problem("unavailable", "this server does not serve MCP: pip install 'longhaul-agents[mcp]'")
         return caller, await read_body(request)
 
 
@@ -116,7 +116,7 @@ def _described(root_path: str, *, guarded: bool) -> bytes:
 async def _nothing_here(request: Request, error: Exception) -> Response:
     del error
     return Problem(
-        "not-found", f"there is no {request.scope['path'][:200]!r}; /openapi.json names all that there is"
+        "not-found", f"there is no {request.scope['path'][:200]!r}; /openapi.json lists all paths"
     ).response()
 
 

@@ -81,7 +81,7 @@ class Events:
                     step = asyncio.create_task(self._following.next())
             await writer.end(why, self._next)
         except TooSlow as slow:
-            log.info("%s takes no events any more and is let go: %s", self._reader, slow)
+            log.info("%s no longer reads events; closing its stream: %s", self._reader, slow)
         finally:
             step.cancel()
 

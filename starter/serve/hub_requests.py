@@ -38,7 +38,7 @@ class MemberBody(Value):
     session: Name = Field(min_length=1)
     """Its name; one that has no message yet begins with the hub."""
     agent: Name = DEFAULT_AGENT
-    """Whose session it is."""
+    """The session's user."""
     name: str = ""
     """How it is called in the hub; without it, by the session's name."""
 
@@ -66,7 +66,7 @@ class NewHub(Joining):
 
 
 class Saying(Value):
-    """Tell all members something, without asking any of them for a reply."""
+    """Send all members a message, without asking any of them for a reply."""
 
     messages: Messages = Field(min_length=1, max_length=MOST_WORDS)
     """Text, one message, or a list of them."""
@@ -187,15 +187,15 @@ async def _explained(asked: Awaitable[Found]) -> Found:
 HEARD_SECONDS = 130.0
 """Who begins a hub, or joins, waits until its members have heard it, or it is known which one does not."""
 H = "/v1/hubs/{hub}"
-KEY = (IDEMPOTENCY_KEY, "Names what is said: sent again, it is told once")
+KEY = (IDEMPOTENCY_KEY, "Names the message: sent again, it is delivered once")
 
 HUBS: tuple[Operation, ...] = (
-    Operation("GET", "/v1/hubs", "hubs", "Hubs that are open", hubs, "read", {200: HubRows}, Whose),
+    Operation("GET", "/v1/hubs", "hubs", "Open hubs", hubs, "read", {200: HubRows}, Whose),
     Operation(
         "POST",
         "/v1/hubs",
         "beginHub",
-        "Let sessions hear each other",
+        "Start a hub, whose sessions receive each other's replies",
         begin_hub,
         "answer",
         {201: HubCard},
@@ -204,12 +204,12 @@ HUBS: tuple[Operation, ...] = (
         (KEY,),
         HEARD_SECONDS,
     ),
-    Operation("GET", H, "hub", "Its members, and what was said last", hub, "read", {200: HubCard}, Whose),
+    Operation("GET", H, "hub", "Its members, and the last messages", hub, "read", {200: HubCard}, Whose),
     Operation(
         "POST",
         f"{H}/say",
         "sayInHub",
-        "Tell all members something",
+        "Send all members a message",
         say_in_hub,
         "answer",
         {200: HubSaid},
@@ -221,7 +221,7 @@ HUBS: tuple[Operation, ...] = (
         "POST",
         f"{H}/join",
         "joinHub",
-        "Let sessions in",
+        "Add sessions",
         join_hub,
         "answer",
         {200: HubCard},
@@ -233,7 +233,7 @@ HUBS: tuple[Operation, ...] = (
         "POST",
         f"{H}/leave",
         "leaveHub",
-        "Let members go: they hear what was said before",
+        "Remove members: they keep what was said before",
         leave_hub,
         "answer",
         {200: HubCard},
@@ -244,7 +244,7 @@ HUBS: tuple[Operation, ...] = (
         "POST",
         f"{H}/end",
         "endHub",
-        "It is over; the sessions of its members stay",
+        "End it; the sessions of its members stay",
         end_hub,
         "answer",
         {204: None},

@@ -28,9 +28,9 @@ logging.getLogger("mcp.server").setLevel(logging.WARNING)
 """Each request by HTTP begins and ends a session of the package, which says so in three lines."""
 
 INSTRUCTIONS = (
-    "Longhaul runs agents whose sessions outlive crashes, redeploys and long waits. Begin one by start_session, and "
-    "come back by read with the number that it gave, also days later. What an agent may not do unasked waits in "
-    "list_inbox: show it to the person whom you work for before you decide."
+    "Longhaul runs agents whose sessions outlive crashes, redeploys and long waits. Start one with start_session, "
+    "and return with read and the number that it gave, even days later. A call that needs approval waits in "
+    "list_inbox: show it to the person you work for before you decide."
 )
 
 
@@ -62,7 +62,7 @@ async def _called(served: Served, caller: Caller, params: types.CallToolRequestP
     if tool is None:
         raise Problem("not-found", f"there is no tool {params.name[:100]!r}; {did_you_mean(params.name, TOOLS)}")
     if tool.scope not in caller.scopes:
-        raise Problem("forbidden", f"{tool.name}: this wants a token with the scope {tool.scope!r}")
+        raise Problem("forbidden", f"{tool.name}: this needs a token with the scope {tool.scope!r}")
     given = tool.arguments.model_validate(params.arguments or {})
     check_fields(tool.fields, caller, given)
     async with asyncio.timeout(seconds_for(given)):

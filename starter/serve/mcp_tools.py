@@ -37,7 +37,7 @@ from longhaul.starter.serve.tokens import Caller, Scope
 from longhaul.starter.visible import harmless
 from longhaul.workflows.contract import PendingCall, Status
 
-Wait = Field(default=0, ge=0, le=LONGEST_WAIT_SECONDS, description="Seconds to wait for what comes of it")
+Wait = Field(default=0, ge=0, le=LONGEST_WAIT_SECONDS, description="Seconds to wait for the result")
 RequestId = Field(
     default="", max_length=MAX_ID_CHARS, description="Names the request: sent again, it gives the same reply"
 )
@@ -45,17 +45,17 @@ RequestId = Field(
 
 class OfSession(Whose):
     session: Name = Field(min_length=1, description="Its name")
-    agent: Name = Field(default=DEFAULT_AGENT, description="Whose session it is")
+    agent: Name = Field(default=DEFAULT_AGENT, description="The session's user")
 
 
 class BeginSession(Whose):
     text: str = Field(min_length=1, description="What to ask")
-    agent: Name = Field(default=DEFAULT_AGENT, description="Which agent is asked, by its name")
+    agent: Name = Field(default=DEFAULT_AGENT, description="Name of the agent")
     wait: float = Wait
     request_id: str = Field(
         default="",
         max_length=MAX_ID_CHARS,
-        description="A random text, for asking once more where no answer came: sent again, it gives the same session",
+        description="A random text, to ask again if no answer came: the same text gives the same session",
     )
 
 
@@ -63,7 +63,7 @@ class Ask(OfSession):
     text: str = Field(min_length=1, description="What to say")
     when: When = Field(
         default="queue",
-        description="While another reply is made: wait for its end (queue), tell it to the model at its next step "
+        description="While another reply is running: wait for its end (queue), show it to the model at its next step "
         "(now), or end that reply (interrupt)",
     )
     wait: float = Wait
@@ -71,7 +71,7 @@ class Ask(OfSession):
 
 
 class ReadOn(OfSession):
-    since: int = Field(default=0, ge=0, le=2**31, description="Number of the last event that was read; 0: none was")
+    since: int = Field(default=0, ge=0, le=2**31, description="Number of the last event that you read; 0: none")
     wait: float = Field(
         default=0,
         ge=0,
@@ -83,12 +83,10 @@ class ReadOn(OfSession):
 class OnCall(OfSession):
     call_id: Binding = Field(description="As the inbox names it")
     decision: Literal["allow", "deny"]
-    digest: Binding | None = Field(
-        default=None, description="As it stands beside the call that was looked at; needed to allow it"
-    )
-    reason: str = Field(default="", max_length=20_000, description="Of a denial; the agent's model reads it")
+    digest: Binding | None = Field(default=None, description="The digest shown with the call; needed to allow it")
+    reason: str = Field(default="", max_length=20_000, description="Reason of a denial; the agent's model reads it")
     input: dict[str, Any] | None = Field(default=None, description="Other arguments than the model's")
-    rules: bool = Field(default=False, description="Take the suggested rules along for later calls")
+    rules: bool = Field(default=False, description="Accept the suggested rules too, for later calls")
 
 
 class Sent(BaseModel):
@@ -203,7 +201,7 @@ def told(event: AgentEvent) -> str:
         case "TOOL_RESULT_END":
             return f"\n[{event.tool_call_id}: {event.state.value if event.state is not None else 'done'}]\n"
         case "REQUIRE_USER_CONFIRM" | "REQUIRE_EXTERNAL_EXECUTION":
-            who = "a person" if event.type == "REQUIRE_USER_CONFIRM" else "a result from outside"
+            who = "a person" if event.type == "REQUIRE_USER_CONFIRM" else "an external result"
             who = "an answer to an MCP server" if event.value and "asked_by" in event.value else who
             return f"\n[waits for {who}: {', '.join(f'{call.id} {call.name}' for call in event.tool_calls)}]\n"
         case "REPLY_END":
@@ -357,24 +355,27 @@ def _of_letter(row: LetterRow[Any], names: Sequence[str]) -> OfferedTool:
 _ROWS = (
     OfferedTool(
         "start_session",
-        "Begin a new session: an agent works on what is asked, and goes on whatever happens to this connection. "
+        "Start a new session: an agent works on the request, and continues whatever happens to this connection. "
         "Gives the session's name.",
         "answer",
         BeginSession,
         begin,
     ),
-    OfferedTool("send", "Say something in a session, and have the agent reply.", "answer", Ask, send),
+    OfferedTool("send", "Send a request to a session, and get a reply.", "answer", Ask, send),
     OfferedTool("read", "Read what happened in a session since an event, as text.", "read", ReadOn, read, reads=True),
-    OfferedTool(
-        "status", "How a session stands, and the calls that wait in it.", "read", OfSession, status, reads=True
-    ),
+    OfferedTool("status", "The status of a session, and its waiting calls.", "read", OfSession, status, reads=True),
     OfferedTool("list_sessions", "List open sessions, newest first.", "read", Listing, sessions, reads=True),
     OfferedTool(
-        "list_inbox", "List all that waits for somebody, the longest waiting first.", "read", Sorting, inbox, reads=True
+        "list_inbox",
+        "List everything that waits for somebody, the longest waiting first.",
+        "read",
+        Sorting,
+        inbox,
+        reads=True,
     ),
     OfferedTool(
         "decide",
-        "Allow or deny a call that waits for a person. Decide only what the person whom you work for has decided.",
+        "Allow or deny a call that waits for a person. Decide only what the person you work for has decided.",
         "approve",
         OnCall,
         decide,

@@ -137,7 +137,7 @@ def _described(operation: Operation, schemas: Schemas, *, guarded: bool) -> Json
         found["security"] = [{"token": []}]
         further = "".join(f" With `{name}`: the scope `{scope}` too." for name, scope in operation.fields.items())
         both = f"`{operation.scope}`" if operation.also is None else f"`{operation.scope}`, and `{operation.also}` too"
-        found["description"] = f"Wants a token with the scope {both}.{further}"
+        found["description"] = f"Needs a token with the scope {both}.{further}"
     if operation.body is not None:
         content = {"application/json": {"schema": schemas[(operation.body, "validation")]}}
         found["requestBody"] = {
@@ -158,7 +158,7 @@ def _responses(operation: Operation, schemas: Schemas) -> Json:
             case None:
                 found[str(status)] = {"description": "Done"}
             case str():
-                found[str(status)] = {"description": "Goes on", "content": {answer: {"schema": {"type": "string"}}}}
+                found[str(status)] = {"description": "Continues", "content": {answer: {"schema": {"type": "string"}}}}
             case _:
                 content = {"application/json": {"schema": schemas[(answer, "serialization")]}}
                 found[str(status)] = {"description": answer.__doc__ or answer.__name__, "content": content}

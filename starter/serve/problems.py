@@ -50,19 +50,19 @@ class ProblemBody(BaseModel):
 
 TITLES: Mapping[str, tuple[int, str]] = {
     "malformed": (400, "The request can't be read"),
-    "unauthorized": (401, "Who asks is not known"),
-    "forbidden": (403, "Not with this token"),
-    "not-found": (404, "There is no such thing"),
-    "method": (405, "Not with this method"),
+    "unauthorized": (401, "The caller is unknown"),
+    "forbidden": (403, "This token may not do that"),
+    "not-found": (404, "Not found"),
+    "method": (405, "Method not allowed"),
     "slow": (408, "The request came too slowly"),
     "refused": (409, "The session changed nothing"),
     "too-large": (413, "The request is too large"),
-    "media-type": (415, "Not a media type that is read here"),
-    "wrong-host": (421, "Not a name of this server"),
+    "media-type": (415, "Unsupported media type"),
+    "wrong-host": (421, "Not a host name of this server"),
     "invalid": (422, "A value is wrong"),
     "too-many": (429, "Too many at once"),
     "failed": (500, "It failed"),
-    "unavailable": (503, "Something that is needed does not answer"),
+    "unavailable": (503, "A required service does not answer"),
     "no-answer": (504, "The session did not answer in time"),
 }
 """Each kind of problem: its status and title."""
@@ -123,7 +123,7 @@ def problem_of(error: Exception) -> Problem:
             return Problem("unavailable", str(error))
         case TimeoutError() | WorkflowUpdateRPCTimeoutOrCancelledError():
             sentence = (
-                "whether it was done is not known; see whether a worker is running, and ask again "
+                "nobody knows whether it was done; check that a worker is running, and ask again "
                 "(with the same Idempotency-Key a message is taken once)"
             )
             return Problem("no-answer", sentence)
@@ -136,7 +136,7 @@ def problem_of(error: Exception) -> Problem:
 def _unforeseen(error: Exception) -> Problem:
     log.error("a request failed", exc_info=error)
     if isinstance(error, WorkflowUpdateFailedError):
-        return Problem("failed", f"the session failed to do it: {error.cause}")
+        return Problem("failed", f"the session failed: {error.cause}")
     if isinstance(error, Untrusted):
         return Problem("failed", "the agents' files have changed since they were trusted; the server's log says more")
     if isinstance(error, BadAgent | BadSettingsFile):

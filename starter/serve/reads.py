@@ -84,12 +84,12 @@ READS = (
         "would-pass",
         "rules.would_pass",
         WouldPassBody,
-        "What else the rules that were suggested with a call would have let pass",
+        "Which earlier calls the suggested rules would have allowed",
         OfCall,
     ),
     ReadRow("tools", "tools", Tools, "Its tools, with their schemas"),
-    ReadRow("tasks", "tasks", Tasks, "The list of tasks that its model keeps"),
-    ReadRow("rules", "rules.listed", RulesBody, "What it may do unasked"),
+    ReadRow("tasks", "tasks", Tasks, "The model's list of tasks"),
+    ReadRow("rules", "rules.listed", RulesBody, "What it may do without approval"),
 )
 
 
@@ -114,7 +114,7 @@ async def health(call: Call) -> Alive:
 async def ready(call: Call) -> Alive:
     """Whether there is somebody to ask: a server that drains, or has lost Temporal, should get no requests."""
     if call.served.draining.is_set():
-        raise Problem("unavailable", "this server is about to end; ask another one")
+        raise Problem("unavailable", "this server is stopping; ask another one")
     try:
         await call.app.client.service_client.check_health()
     except (RPCError, RuntimeError) as error:
@@ -223,7 +223,7 @@ def _listed_user(call: Call) -> str | None:
         return None
     user = user_meant(call)
     if user is None:
-        raise Problem("forbidden", "user: the sessions of all users want a token with the scope 'admin'")
+        raise Problem("forbidden", "user: the sessions of all users need a token with the scope 'admin'")
     return user
 
 
@@ -233,7 +233,7 @@ async def workers(call: Call) -> Workers:
         found = await pollers(client, settings.task_queue)
         builds = await versions(client, settings.deployment) if settings.deployment else []
     except RPCError as error:
-        raise Problem("unavailable", f"the Temporal server does not tell of its workers: {error.message}") from error
+        raise Problem("unavailable", f"the Temporal server does not report its workers: {error.message}") from error
     rows = list[WorkerRow]()
     for one in found:
         keeper = keeper_of(one.identity)

@@ -26,16 +26,16 @@ Name = Annotated[str, AfterValidator(_can_be)]
 class Whose(Value):
     """Whose session is meant; for tokens with the scope `admin`, and where there are no tokens."""
 
-    user: Name | None = Field(default=None, description="Another user's session; wants the scope `admin`")
-    anonymous: bool = Field(default=False, description="One that belongs to nobody; wants the scope `admin`")
+    user: Name | None = Field(default=None, description="Another user's session; needs the scope `admin`")
+    anonymous: bool = Field(default=False, description="A session without a user; needs the scope `admin`")
 
 
 class Starting(Whose):
     workspace: str | None = Field(
         default=None,
         max_length=4_000,
-        description="Absolute path of a folder that the workers see: a session that begins works there, and not in "
-        "that of its agent's file; wants the scope `admin`",
+        description="Absolute path of a folder that the workers see: a new session works there, and not in "
+        "that of its agent's file; needs the scope `admin`",
     )
 
 
@@ -51,11 +51,9 @@ class Paging(Whose):
 
 
 class StepPaging(Paging):
-    start: int = Field(default=0, ge=0, le=2**31, alias="from", description="How many steps are left out")
-    entry: int | None = Field(
-        default=None, ge=1, le=2**31, description="Begin at this entry, by `seq`: what is before it is not read"
-    )
-    kind: Kind | None = Field(default=None, description="Steps of this kind alone")
+    start: int = Field(default=0, ge=0, le=2**31, alias="from", description="Number of steps to skip")
+    entry: int | None = Field(default=None, ge=1, le=2**31, description="Start at this entry, by `seq`")
+    kind: Kind | None = Field(default=None, description="Only steps of this kind")
 
 
 class FromEntry(Whose):
@@ -66,7 +64,7 @@ class Reading(Whose):
     start: int = Field(
         default=1, ge=1, le=2**31, alias="from", description="Number of the first event; Last-Event-ID goes before it"
     )
-    deltas: bool = Field(default=False, description="Also what is being made, piece by piece, in events without id")
+    deltas: bool = Field(default=False, description="Also deltas while they are written, as events without id")
     until: str | None = Field(
         default=None, description="A reply id: the stream ends when that reply has ended, or with what it waits for"
     )
@@ -74,7 +72,7 @@ class Reading(Whose):
 
 class Listing(Whose):
     status: Literal["idle", "working", "waiting", "paused", "closed"] | None = Field(
-        default=None, description="Sessions that stand so; without it, all that are open"
+        default=None, description="Sessions with this status; without it, all open sessions"
     )
     session: str | None = Field(default=None, description="Sessions of this name")
     agent: str | None = Field(default=None, description="Sessions of this agent")
@@ -82,9 +80,9 @@ class Listing(Whose):
         default="", max_length=200, description="Part of the name, agent, user or waiting tools; case does not count"
     )
     sort: Literal["newest", "oldest", "waiting", "cost"] = Field(
-        default="newest", description="What comes first: began last or first, has waited longest, has cost most"
+        default="newest", description="Order: started last or first, waiting longest, highest cost"
     )
-    start: int = Field(default=0, ge=0, le=2**31, alias="from", description="How many of the first are left out")
+    start: int = Field(default=0, ge=0, le=2**31, alias="from", description="Number of the first to skip")
     limit: int | None = Field(default=None, ge=1, le=MOST_SESSIONS, description="How many at most; else all")
 
 
@@ -101,15 +99,15 @@ class Sorting(Whose):
 
 
 class Remembering(Whose):
-    agent: str | None = Field(default=None, max_length=200, description="Only what this agent has written down")
-    query: str = Field(default="", max_length=8_000, description="What they have to do with; without it, the newest")
+    agent: str | None = Field(default=None, max_length=200, description="Only what this agent has written")
+    query: str = Field(default="", max_length=8_000, description="What to search for; without it, the newest")
     limit: int = Field(default=50, ge=1, le=1_000, description="How many at most")
 
 
 class Shelf(Value):
     """Documents, of one base or of all."""
 
-    base: str | None = Field(default=None, max_length=100, description="Only those of this base")
+    base: str | None = Field(default=None, max_length=100, description="Only documents of this base")
 
 
 class Looking(Value):
@@ -210,7 +208,7 @@ class Copy(Value):
     session: Name = Field(min_length=1)
     """Its name."""
     at: int | None = Field(default=None, ge=1, le=2**31)
-    """After this model call and its results; else from now."""
+    """After this model call and its results; default: now."""
     entry: int | None = Field(default=None, ge=1, le=2**31)
     """In place of `at`: after the step that this entry belongs to, by the `seq` of the history."""
 

@@ -45,10 +45,10 @@ def _check(caller: Caller, look: Callable[[], Caller]) -> None:
     try:
         if look() == caller:
             return
-        why = Problem("unauthorized", "Authorization: the token is good for other things by now; ask again")
+        why = Problem("unauthorized", "Authorization: the token's rights have changed; ask again")
     except Problem as problem:
         why = problem
-    told = "the token changed while this request waited; what it had asked for by then is not taken back"
+    told = "the token changed while this request waited; what it requested before is not undone"
     raise Problem(why.kind, f"{told}. {why.detail}", headers=why.headers)
 
 
@@ -137,7 +137,7 @@ def caller_of(served: Served, header: str | None, scope: TokenScope | None, also
     caller = known_caller(served, header)
     for wanted in (scope, also or scope):
         if wanted not in caller.scopes:
-            raise Problem("forbidden", f"Authorization: this wants a token with the scope {wanted!r}")
+            raise Problem("forbidden", f"Authorization: this needs a token with the scope {wanted!r}")
     return caller
 
 
@@ -149,12 +149,12 @@ def known_caller(served: Served, header: str | None) -> Caller:
     try:
         caller = served.tokens.caller_of(token.strip()) if kind.lower() == "bearer" else None
     except BadTokens as bad:
-        log.exception("nobody is let in")
+        log.exception("nobody is admitted")
         raise Problem("unavailable", "the server's tokens can't be read; its log says why") from bad
     if caller is None:
         raise Problem(
             "unauthorized",
-            "Authorization: send `Bearer` and a token that `longhaul serve token` has made",
+            "Authorization: send `Bearer` and a token from `longhaul serve token`",
             headers={"WWW-Authenticate": 'Bearer realm="longhaul"'},
         )
     return caller
@@ -164,7 +164,9 @@ def check_body(operation: Operation, caller: Caller, body: BaseModel | None) -> 
     """Raises Problem for another's name, and for a field that wants more than the caller has."""
     by = getattr(body, "by", "")
     if by not in ("", caller.name):
-        raise wrong("by", by, f"whoever asks is {caller.name!r}, by the token, and acts in no other name; leave it out")
+        raise wrong(
+            "by", by, f"the caller is {caller.name!r}, by the token, and cannot act in another name; leave it out"
+        )
     if body is not None:
         check_fields(operation.fields, caller, body)
 
@@ -173,7 +175,7 @@ def check_fields(fields: Mapping[str, TokenScope], caller: Caller, body: BaseMod
     """Raises Problem where something stands in a field that wants a scope which the caller lacks."""
     for name, scope in fields.items():
         if getattr(body, name) not in (None, False, ()) and scope not in caller.scopes:
-            raise Problem("forbidden", f"{name}: this wants a token with the scope {scope!r}; leave it out")
+            raise Problem("forbidden", f"{name}: this needs a token with the scope {scope!r}; leave it out")
 
 
 async def _body_of(request: Request, model: type[BaseModel]) -> BaseModel:

@@ -93,10 +93,10 @@ def user_meant(call: Call) -> str | None:
     """Whose sessions: one's own, or for `admin` anybody's. Raises Problem."""
     whose: Whose = call.query
     if whose.user is not None and whose.anonymous:
-        raise wrong("anonymous", "true", "a session has a user or is anonymous; send one of both")
+        raise wrong("anonymous", "true", "a session has a user or is anonymous; send one of the two")
     wanted = None if whose.anonymous else whose.user if whose.user is not None else call.caller.user
     if wanted != call.caller.user and "admin" not in call.caller.scopes:
-        raise Problem("forbidden", "user: sessions of others want a token with the scope 'admin'; leave `user` out")
+        raise Problem("forbidden", "user: sessions of others need a token with the scope 'admin'; leave `user` out")
     return wanted
 
 
@@ -105,8 +105,8 @@ def unseen_by(call: Call) -> str:
     if "admin" in call.caller.scopes:
         return ""
     return (
-        f"this token sees the sessions of user {call.caller.user!r} alone: those of others, and those begun without a "
-        "user, are seen with the scope 'admin'"
+        f"this token sees the sessions of user {call.caller.user!r} only; sessions of others, and those without a "
+        "user, need the scope 'admin'"
     )
 
 
@@ -157,7 +157,7 @@ async def session_to_begin(call: Call, workspace: str | None = None) -> Session:
 async def _check_folder(call: Call, session: Session, root: str) -> None:
     """A session that there is keeps its own. Raises Problem."""
     if "admin" not in call.caller.scopes:
-        raise Problem("forbidden", "workspace: to name a folder of the workers wants a token with the scope 'admin'")
+        raise Problem("forbidden", "workspace: naming a folder of the workers needs a token with the scope 'admin'")
     if not await session.stored.is_known():
         return
     kept = (await session.settings()).workspace
@@ -200,7 +200,7 @@ def request_id_of(call: Call, sent: str) -> str | None:
     if not key or len(key) > MAX_ID_CHARS:
         raise wrong(IDEMPOTENCY_KEY, key, f"send 1 to {MAX_ID_CHARS} characters")
     if sent not in ("", key):
-        raise wrong("request_id", sent, f"it differs from {IDEMPOTENCY_KEY}; send one of both")
+        raise wrong("request_id", sent, f"it differs from {IDEMPOTENCY_KEY}; send one of the two")
     return key
 
 

@@ -146,7 +146,7 @@ class Resting(BaseModel):
 
 
 class InboxBody(BaseModel):
-    """All that waits for somebody, the longest waiting first."""
+    """Everything that waits for somebody, the longest waiting first."""
 
     calls: tuple[Asked, ...]
     silent: tuple[Row, ...]

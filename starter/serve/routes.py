@@ -48,8 +48,8 @@ from longhaul.starter.serve.response_bodies import (
 from longhaul.workflows.contract import ReplyResult
 
 S = "/v1/sessions/{agent}/{session}"
-KEY = (IDEMPOTENCY_KEY, "Names the request: sent again, it gives the same reply and is made once")
-LAST_SEEN = (event_stream.LAST_EVENT_ID, "The id of the last event that was seen: the stream goes on after it")
+KEY = (IDEMPOTENCY_KEY, "Names the request: sent again, it gives the same reply and runs once")
+LAST_SEEN = (event_stream.LAST_EVENT_ID, "The id of the last event that you saw: the stream continues after it")
 COMPACT_SECONDS = 120.0
 """It waits for a model call."""
 OPERATION_NAMES = {"budget": "changeBudget", "rules": "changeRules"}
@@ -109,7 +109,7 @@ SCHEDULES: tuple[Operation, ...] = (
     _get(
         "/v1/schedules",
         "schedules",
-        "Requests at times that are set",
+        "Requests at set times",
         schedule_requests.schedules,
         schedule_requests.ScheduleRows,
     ),
@@ -117,7 +117,7 @@ SCHEDULES: tuple[Operation, ...] = (
         "POST",
         "/v1/schedules",
         "addSchedule",
-        "Ask at times that are set",
+        "Add a schedule",
         schedule_requests.add_schedule,
         "answer",
         {201: schedule_requests.ScheduleBody},
@@ -127,21 +127,19 @@ SCHEDULES: tuple[Operation, ...] = (
     _get(
         "/v1/schedules/{schedule}",
         "schedule",
-        "One schedule, and what its newest firings came to",
+        "One schedule, and the results of its newest runs",
         schedule_requests.schedule,
         schedule_requests.ScheduleWithFirings,
     ),
-    _of_schedule(
-        "pause", "It fires no more until it is resumed", schedule_requests.pause_schedule, schedule_requests.Why
-    ),
-    _of_schedule("resume", "It fires again", schedule_requests.resume_schedule),
+    _of_schedule("pause", "Pause it until it is resumed", schedule_requests.pause_schedule, schedule_requests.Why),
+    _of_schedule("resume", "Resume it", schedule_requests.resume_schedule),
     _of_schedule(
         "trigger",
-        "It fires once now, also when it is paused; what came of it",
+        "Start a run now, also while it is paused; returns the result",
         schedule_requests.trigger_schedule,
         answers={200: schedule_requests.FiringBody},
     ),
-    _of_schedule("remove", "It fires no more; its sessions stay", schedule_requests.remove_schedule),
+    _of_schedule("remove", "Remove it; its sessions stay", schedule_requests.remove_schedule),
 )
 SPELT_OUT: tuple[Operation, ...] = (
     _spelt_out(
@@ -171,7 +169,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("GET", "/health", "health", "Whether the server is alive", reads.health, None, {200: Alive}),
     Operation("GET", "/ready", "ready", "Whether it can reach the sessions", reads.ready, None, {200: Alive}),
     _get("/v1/sessions", "sessions", "Open sessions", reads.sessions, Rows, Listing),
-    _get("/v1/inbox", "inbox", "All that waits for somebody", reads.inbox, InboxBody, Sorting),
+    _get("/v1/inbox", "inbox", "Everything that waits for somebody", reads.inbox, InboxBody, Sorting),
     _get("/v1/standing", "standing", "How many sessions work, wait, sleep or are paused", reads.standing, StandingBody),
     _get("/v1/last-day", "lastDay", "What the sessions of the last 24 hours cost", reads.last_day, LastDayBody),
     Operation("GET", "/v1/workers", "workers", "Workers, and their builds", reads.workers, "admin", {200: Workers}),
@@ -183,7 +181,7 @@ OPERATIONS: tuple[Operation, ...] = (
     _get(f"{S}/context", "context", "What the model reads now", reads.context, Page, Paging),
     _get(f"{S}/history", "history", "What was said and done, step by step", reads.history, Steps, StepPaging),
     _get(f"{S}/run", "run", "What took time: replies, calls, waits and sub-agents", reads.run, RunBody, FromEntry),
-    _get(f"{S}/result/{{reply_id}}", "result", "How a reply stands", reads.result, ReplyResult),
+    _get(f"{S}/result/{{reply_id}}", "result", "The status of a reply", reads.result, ReplyResult),
     Operation(
         "GET",
         f"{S}/events",
@@ -201,7 +199,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "POST",
         f"{S}/state/edits",
         "editState",
-        "Change places in the state of a session that is idle or waits",
+        "Edit the state of a session that is idle or waits",
         acts.edit_state,
         "steer",
         NOTHING,
@@ -226,7 +224,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "POST",
         f"{S}/copies",
         "copy",
-        "Begin another session from this one's state",
+        "Start a new session from this one's state",
         acts.copy,
         "steer",
         {201: Copied},

@@ -22,7 +22,7 @@ class NewSchedule(Value):
     agent: str = "longhaul"
     """As its file says now."""
     prompt: str
-    """What is asked at each firing."""
+    """The request of each scheduled run."""
     session: str = ""
     """The one that all firings go to; without it each begins one of its own."""
     cron: str = ""

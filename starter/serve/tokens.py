@@ -98,7 +98,7 @@ class Tokens:
         return self._awaited
 
     def caller_of(self, token: str) -> Caller | None:
-        """Raises BadTokens when the file has become unusable: then nobody is let in."""
+        """Raises BadTokens when the file has become unusable: then nobody is admitted."""
         self._refresh()
         if not token or len(token) > LONGEST_TOKEN_CHARS:
             return None
@@ -128,7 +128,7 @@ def read(path: Path) -> tuple[TokenLine, ...]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadTokens(
-            f"LONGHAUL_SERVE_TOKENS: {str(path)!r} can't be read ({error}); make it by `longhaul serve token`"
+            f"LONGHAUL_SERVE_TOKENS: {str(path)!r} can't be read ({error}); create it with `longhaul serve token`"
         ) from error
     if mode & 0o077:
         raise BadTokens(
@@ -150,7 +150,7 @@ def parsed(text: str, where: str) -> tuple[TokenLine, ...]:
 
 def _entry(words: Sequence[str], where: str) -> TokenLine:
     if len(words) not in (2, 3) or not _HASH.fullmatch(words[0]):
-        raise BadTokens(f"{where} is not `sha256-of-the-token user [scopes]`; make it by `longhaul serve token`")
+        raise BadTokens(f"{where} is not `sha256-of-the-token user [scopes]`; create it with `longhaul serve token`")
     try:
         user = unquote(words[1], errors="strict")
         check_name("user", user)
@@ -177,7 +177,7 @@ def issue(path: Path, user: str, scopes: str) -> str:
     except ValueError as error:
         raise BadTokens(f"--user: {error}") from error
     if not user:
-        raise BadTokens("--user: '' is no name; give the name of whoever will use the token")
+        raise BadTokens("--user: '' is no name; give the name of the token's user")
     if path.exists():
         read(path)
     token = PREFIX + secrets.token_urlsafe(32)

@@ -97,8 +97,8 @@ def read(path: Path) -> tuple[SignedHook, ...]:
         # A signature does not cover the address: what one of them was sent could be sent to the other too.
         if (owner := owners.setdefault(hook.key, hook.name)) != hook.name:
             raise BadWebhooks(
-                f"{path}: line {number}: {hook.name!r} has the secret of {owner!r}, so that what is signed for one "
-                "passes for the other; make another secret for one of them"
+                f"{path}: line {number}: {hook.name!r} has the secret of {owner!r}, so a signature for one is valid "
+                "for the other; create another secret for one of them"
             )
         hooks.append(hook)
     return tuple(hooks)
@@ -158,8 +158,8 @@ def sender_of(delivery: Delivery, hooks: Iterable[SignedHook], now: float | None
     if abs((time.time() if now is None else now) - int(delivery.timestamp)) > TOLERANCE_SECONDS:
         raise Problem(
             "unauthorized",
-            f"{TIMESTAMP}: it is more than {TOLERANCE_SECONDS} seconds away from this server's clock; sign it anew at "
-            f"each try, with the same {ID}",
+            f"{TIMESTAMP}: it is more than {TOLERANCE_SECONDS} seconds away from this server's clock; sign it again "
+            f"for each attempt, with the same {ID}",
         )
     return found
 
@@ -219,7 +219,7 @@ class WebhookDoor:
         try:
             known = await asyncio.to_thread(read, self._served.app.settings.data_dir / FILE)
         except BadWebhooks as bad:
-            log.exception("no webhook is let in")
+            log.exception("no webhook is accepted")
             raise Problem("unavailable", "the server's webhooks can't be read; its log says why") from bad
         hook = sender_of(delivery, known)
         try:
@@ -228,7 +228,7 @@ class WebhookDoor:
             raise Problem("malformed", f'body: send JSON, as {{"type": "deployed", "data": …}} ({error})') from None
         said = WebhookBody.model_validate(given)
         if hook.events and said.type not in hook.events:
-            raise Problem("forbidden", f"type: the hook {hook.name!r} may tell of {', '.join(hook.events)}")
+            raise Problem("forbidden", f"type: the hook {hook.name!r} may send {', '.join(hook.events)}")
         caller = Caller(hook.user, f"webhook {hook.name}", frozenset(("answer",)))
         # One delivery that is sent again has the same id, and another time and signature.
         text = "" if said.data is None else said.data if isinstance(said.data, str) else to_json(said.data).decode()
@@ -240,7 +240,7 @@ class WebhookDoor:
             request_id=f"webhook {hook.name} {hashlib.sha256(delivery.id.encode()).hexdigest()}",
         )
         if hook.session == "*" and not said.session:
-            raise Problem("invalid", f"session: the hook {hook.name!r} is for many; say in the body which one is meant")
+            raise Problem("invalid", f"session: the hook {hook.name!r} serves several sessions; name one in the body")
         place = {"agent": hook.agent, "session": said.session if hook.session == "*" else hook.session}
         notify = by_letter(row_of("notify"))
         answer: Notified = await notify(Call(self._served, caller, place, Whose(), told, headers))

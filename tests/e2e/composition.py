@@ -247,7 +247,7 @@ class Composition:
 
 
 def checked_out(folder: Path, lines: str, agents: Path) -> Path:
-    """What a user has who has read docs/operating/production.md: the project's files, agents, and the example of `.env`
+    """What a user has who has read docs/operating/compose.md: the project's files, agents, and the example of `.env`
     with lines added."""
     checkout = folder / "checkout"
     checkout.mkdir()

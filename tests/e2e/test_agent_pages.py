@@ -1,6 +1,7 @@
 """The pages about agents, done as they say: their files are written, and their commands typed in their order."""
 
 import asyncio
+import json
 import os
 import shutil
 import sys
@@ -45,7 +46,7 @@ SHOWS: dict[str, list[tuple[str, int, str]]] = {
     "agents/structured-output": [("run", 0, '"structured_output": {"severity": "low", "lines": [7]}')],
     "agents/schedules": [
         ("schedule add morning", 0, "'0 7 * * 1-5' in Europe/Berlin"),
-        ("schedule add tide", 0, "each firing goes to session 'harbour'"),
+        ("schedule add tide", 0, "each run uses session 'harbour'"),
         ("schedule list", 0, "tide, next in"),
         ("schedule show morning", 0, "asks coder"),
         ("schedule trigger morning", 0, "asked"),
@@ -124,3 +125,31 @@ async def test_the_pages_about_agents_do_what_they_say(desk: Cli) -> None:
             assert " ".join(words).startswith(begins)
             answer = await asyncio.to_thread(desk, *(model if word == MODEL else word for word in words))
             assert (answer.code, shown in answer.out + answer.err) == (code, True), (page, begins, answer)
+
+
+async def test_the_page_about_deleting_leaves_nothing_of_the_user(desk: Cli) -> None:
+    lay_out(desk.folder, "")
+    start = ("--user", "ana", "--agent", "coder", "--model", desk.script(says("It is calm.")))
+    for words in (
+        ("run", "Is it calm?", "--session", "nightly", *start),
+        ("hub", "start", "review", "nightly", "--user", "ana"),
+        ("rules", "add", "--allow", "Bash(make:*)", "--user", "ana"),
+    ):
+        answer = await asyncio.to_thread(desk, *words)
+        assert answer.code == 0, (words, answer)
+    (rule,) = json.loads((await asyncio.to_thread(desk, "rules", "list", "--user", "ana", "--json")).out)
+
+    lines = [line[1:] for line in typed((ROOT / "docs/operating/deleting.md").read_text(encoding="utf-8"))]
+    for line in lines:
+        answer = await asyncio.to_thread(desk, *(rule["id"] if word == "RULE" else word for word in line))
+        assert answer.code == 0, (line, answer)
+
+    (exported,) = (desk.folder / "ana-export").iterdir()
+    assert "It is calm." in exported.read_text(encoding="utf-8")
+    left = [await asyncio.to_thread(desk, *line) for line in lines if line[1] in ("export", "list")]
+    assert [answer.out.splitlines()[-1] for answer in left] == [
+        "0 exported, 0 failed",
+        "there are no memories of the user 'ana'",
+        "no rules",
+        "no hubs",
+    ]

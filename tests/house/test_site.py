@@ -45,6 +45,7 @@ def listed(part: Any) -> Iterator[str]:
 
 
 FOR_USERS = sorted({page for part in NAV if "Project" not in part for page in listed(part)} & {*PAGES})
+FOR_CONTRIBUTORS = ("architecture.md", "benchmarks.md", "coverage.md", "decisions/", "making/")
 NO_PAGES = {f"{S}/state", f"{S}/events"}
 """Of the console: a file, and a stream."""
 
@@ -137,8 +138,18 @@ def test_a_field_is_told_with_what_it_may_be_and_what_it_is_when_nothing_is_said
     )
 
 
-def test_every_page_has_a_place_in_the_list() -> None:
-    assert set(PAGES) - {*listed(NAV)} == set()
+def test_every_page_is_in_the_navigation_unless_it_is_for_contributors() -> None:
+    found = {*listed(NAV)}
+    for_contributors = {page for page in PAGES if page.startswith(FOR_CONTRIBUTORS)}
+
+    assert set(PAGES) - found == for_contributors
+
+
+def test_the_page_for_contributors_leads_to_each_page_outside_the_navigation() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+    outside = {page if page.endswith(".md") else page.rstrip("/") for page in FOR_CONTRIBUTORS} - {"making"}
+    assert {page for page in outside if f"](docs/{page})" not in text} == set()
 
 
 @pytest.mark.parametrize("page", FOR_USERS)

@@ -15,30 +15,30 @@ def custom(name: str, **value: Any) -> AgentEvent:
 @pytest.mark.parametrize(
     ("event", "said"),
     [
-        (custom("call_unsettled", reason="the file has changed"), "! looked at again: the file has changed"),
-        (custom("stuck_warning", pattern="the same call"), "! goes in circles: the same call"),
+        (custom("call_unsettled", reason="the file has changed"), "! analyzed again: the file has changed"),
+        (custom("stuck_warning", pattern="the same call"), "! repeats itself: the same call"),
         (custom("broken_off", stop="paused"), "! the answer broke off because the provider paused it"),
         (
             custom("unknown_stop", stop_reason="novel"),
-            "! the model stopped for a reason that is not known here: novel",
+            "! the model stopped for an unknown reason: novel",
         ),
         (custom("risk_warning", reason="it writes"), "! runs with a risk: it writes"),
         (custom("doubt_probed", finding="happened", detail=""), "! looked: it happened"),
-        (custom("doubt_settled", by="bo", happened=False, output="", reason=""), "! settled by bo: it did not happen"),
-        (custom("doubt_settled", by="", happened=True), "! settled by somebody: it happened"),
+        (custom("doubt_settled", by="bo", happened=False, output="", reason=""), "! resolved by bo: it did not happen"),
+        (custom("doubt_settled", by="", happened=True), "! resolved by somebody: it happened"),
         (
             custom("context_compressed", epoch=2),
-            "! the context was made shorter",
+            "! the context was compressed",
         ),
         (
             custom(
                 "repaired", left_out=["[image left out: it is empty]"], thoughts=2, takes_no_images="m:1", refused=""
             ),
-            "! [image left out: it is empty]; 2 thoughts were left out; m:1 takes no images",
+            "! [image left out: it is empty]; 2 thinking blocks were left out; m:1 takes no images",
         ),
         (
             custom("repaired", left_out=[], thoughts=0, takes_no_images="", refused=""),
-            "! an image is sent as what it is",
+            "! an image is sent with its actual type",
         ),
         (
             custom("request_adjusted", adjusted=["The seed was left out.", "The effort was left out."]),
@@ -49,15 +49,18 @@ def custom(name: str, **value: Any) -> AgentEvent:
             custom("plan_changed", plan={"name": "Raft"}, over={"name": "Boat", "state": "abandoned"}),
             "! plan Boat is over: abandoned; plan: Raft",
         ),
-        (custom("plan_mode_changed", active=True, by=""), "! plan mode: nothing is changed"),
+        (custom("plan_mode_changed", active=True, by=""), "! plan mode: the agent changes nothing"),
         (
             custom("provider_away", reason="Slow down", attempt=3, next_try="2026-11-21T10:00:50Z", until="…"),
             "! waits for the model's provider (try 3 failed), next try at 2026-11-21 10:00:50 UTC: Slow down",
         ),
-        (custom("worker_lacks", reason="no tool 'x' (w)"), "! waits for a worker that can go on: no tool 'x' (w)"),
-        (custom("worker_left", worker="7@pier", doing="Bash"), "! worker 7@pier was shut down; another one goes on"),
-        (custom("escalated", to="the team"), "! handed up to the team: nobody has answered"),
-        (custom("expired", to=""), "! nobody answered a call in time"),
+        (custom("worker_lacks", reason="no tool 'x' (w)"), "! waits for a worker that can continue: no tool 'x' (w)"),
+        (
+            custom("worker_left", worker="7@pier", doing="Bash"),
+            "! worker 7@pier was shut down; another worker continues",
+        ),
+        (custom("escalated", to="the team"), "! escalated to the team: nobody has answered"),
+        (custom("expired", to=""), "! a call expired without an answer"),
     ],
 )
 def test_it_is_a_line(event: AgentEvent, said: str) -> None:
@@ -85,7 +88,7 @@ def test_what_goes_without_saying_is_not_said(event: AgentEvent) -> None:
 def test_who_stops_a_session_and_why_is_told_to_who_looks_on() -> None:
     lines = [stillness(custom("paused", by="ana", why="the tide")), stillness(custom("resumed", by=""))]
 
-    assert [line.plain for line in lines if line] == ["paused by ana: the tide", "goes on, resumed"]
+    assert [line.plain for line in lines if line] == ["paused by ana: the tide", "continues, resumed"]
     assert line_of(custom("paused", by="ana", why="")) is None
 
 
@@ -120,7 +123,7 @@ def test_who_decided_what_and_who_is_waited_for() -> None:
     told = [line.plain for line in decided(event, lambda call_id: call_id.partition("-")[0])]
 
     assert told == ["ana allowed edit", "ana denied bash: not today"]
-    assert asked(waits)[0].plain.startswith("waits for an outside system: price_of")
+    assert asked(waits)[0].plain.startswith("waits for an external system: price_of")
 
 
 def test_tasks_are_told_as_a_list() -> None:

@@ -36,7 +36,7 @@ def test_who_is_asked_for_more_than_a_word_is_told_before_the_answer() -> None:
     call = pending(signed=True, approvers=2, approved_by=("ana",))
 
     assert printed(render_pending.pending_call(call)).splitlines()[-2:] == [
-        "  approvals: 1 of 2 (by ana); somebody else has to approve it too",
+        "  approvals: 1 of 2 (by ana); another person must approve it too",
         "  only a signed decision counts: LONGHAUL_APPROVAL_KEY signs it",
     ]
 
@@ -53,12 +53,12 @@ def test_a_suggested_rule_says_what_else_it_would_have_let_pass() -> None:
     )
 
     assert shown.splitlines() == [
-        "  Bash(make\\u202e): it would not have let pass the last other call of Bash, unasked",
-        "  Bash(make\\u202e): it would have let pass the last other call of Bash, unasked",
-        "  Bash(make\\u202e): no other call of Bash was made here lately",
-        "  Bash(make\\u202e): of the last 7 other calls of Bash it would have let pass none, unasked",
-        "  Bash(make\\u202e): of the last 7 other calls of Bash it would have let pass 3, unasked",
-        "  Bash(make\\u202e): of the last 7 other calls of Bash it would have let pass 3, unasked",
+        "  Bash(make\\u202e): it would not have allowed the last other call of Bash",
+        "  Bash(make\\u202e): it would have allowed the last other call of Bash",
+        "  Bash(make\\u202e): no other call of Bash was made here recently",
+        "  Bash(make\\u202e): of the last 7 other calls of Bash it would have allowed none",
+        "  Bash(make\\u202e): of the last 7 other calls of Bash it would have allowed 3",
+        "  Bash(make\\u202e): of the last 7 other calls of Bash it would have allowed 3",
         "  │ make\\x1b all",
     ]
 
@@ -74,7 +74,7 @@ def test_a_previewed_call_shows_where_it_works_and_what_it_touches() -> None:
     assert "x; rm⟨U+202E⟩\n  once: it may have run if a worker dies, and is never repeated; in /site\n" in shown
     assert "  warning\n  │ it is dangerous: it is strange\n" in shown
     assert "  touches\n  │ write /etc/hosts (outside the workspace)\n" in shown
-    assert shown.endswith("  not all of it is shown here; --show shows all\n")
+    assert shown.endswith("  this is shortened; --show shows all\n")
     assert "x" * 9_000 + "; rm⟨U+202E⟩" in whole
     assert "not all" not in whole
     assert "approve s c-1 --seen=K7xQ-2222222\n" in printed(render_pending.how_to_answer("s", call))

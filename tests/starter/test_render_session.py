@@ -78,7 +78,7 @@ def test_the_head_says_why_the_last_reply_failed() -> None:
 
 def test_one_of_a_kind_is_not_said_in_the_plural() -> None:
     assert "1 model call\n" in render_session.head(status(model_calls=1, queued=1)).plain
-    assert "queued behind it: 1 request" in render_session.head(status(queued=1)).plain
+    assert "queued after it: 1 request" in render_session.head(status(queued=1)).plain
 
 
 async def test_an_unknown_status_is_no_empty_list() -> None:
@@ -103,8 +103,8 @@ def test_a_session_that_is_held_says_why_and_how_it_goes_on() -> None:
 
     lines = render_session.head(held).plain.splitlines()
 
-    assert "held: later steps are unknown" in lines
-    assert """  to let it go on: longhaul resume mend --user 'o'"'"'neill' --agent coder""" in lines
+    assert "quarantined: later steps are unknown" in lines
+    assert """  to continue: longhaul resume mend --user 'o'"'"'neill' --agent coder""" in lines
     assert "note: restored from a checkpoint" in lines
 
 
@@ -113,7 +113,7 @@ def test_what_could_not_be_done_for_a_session_is_said() -> None:
 
     lines = render_session.head(troubled).plain.splitlines()
 
-    assert "not written down since entry 41: the store does not answer" in lines
+    assert "not stored since entry 41: the store does not answer" in lines
     assert "the last compression failed: no room was made" in lines
 
 

@@ -27,7 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_name_that_is_looked_up_in_an_untrusted_folder_is_refused_with_the_command(folder: Path) -> None:
-    with pytest.raises(Untrusted, match=rf"is not trusted, and .* would count here; .*`longhaul trust {folder}`"):
+    with pytest.raises(Untrusted, match=rf"is not trusted, and .* would be used here; .*`longhaul trust {folder}`"):
         find_agent("coder")
 
 

@@ -75,7 +75,7 @@ async def each_embedded(embedder: Embedder, texts: Sequence[str]) -> list[bytes 
     except NoVectors as error:
         if not error.refused:
             raise
-        log.warning("texts that the model of the embeddings refuses are found by their words alone: %s", error)
+        log.warning("texts that the model of the embeddings refuses are found only by their words: %s", error)
     return [await _one_embedded(embedder, text) for text in texts]
 
 
@@ -160,18 +160,18 @@ class VectorMemories:
         try:
             await self._fill(owner)
         except (NoVectors, StoreError) as error:
-            log.warning("memories are found by their words alone for now: %s", error)
+            log.warning("memories are found only by their words for now: %s", error)
 
     async def retrieve(self, owner: MemoryOwner, query: str, limit: int, *, not_of: str = "") -> list[Memory]:
         try:
             (wanted,) = await self._embedder.embed([query])
         except NoVectors as error:
-            log.warning("memories are looked for by words alone: %s", error)
+            log.warning("memories are searched only by words: %s", error)
             return await self._texts.retrieve(owner, query, limit, not_of=not_of)
         try:
             await self._fill(owner, works=True)
         except NoVectors as error:
-            log.warning("the newest memories are found by their words alone for now: %s", error)
+            log.warning("the newest memories are found only by their words for now: %s", error)
         asked = {**whose(owner), "model": self._embedder.name, "not_of": not_of}
         near = await self._file.run(lambda connection: _near_memories(connection, asked, wanted, max(limit, RANKED)))
         if not self._by_words:
@@ -294,7 +294,7 @@ class VectorKnowledge:
         try:
             (wanted,) = await self._embedder.embed([query])
         except NoVectors as error:
-            log.warning("passages are looked for by words alone: %s", error)
+            log.warning("passages are searched only by words: %s", error)
             return await self._texts.search(bases, query, limit)
         asked = {"model": self._embedder.name, "bases": json.dumps(list(bases))}
         near = await self._file.run(lambda connection: _near_passages(connection, asked, wanted, max(limit, RANKED)))

@@ -236,12 +236,12 @@ class FileStore(StateStore):
             except FileNotFoundError:
                 continue  # deleted meanwhile
             except ValueError:
-                log.warning("%s: %s can't be read and is left out of the list", self._where, path)
+                log.warning("%s: %s cannot be read and is left out of the list", self._where, path)
                 continue
             if self._path(Slot(row.user_id, row.agent_id, row.session_id)) == path:
                 yield row
             else:
-                log.warning("%s: %s lies where another session belongs; left out of the list", self._where, path)
+                log.warning("%s: %s is in the place of another session; left out of the list", self._where, path)
 
 
 def _head(path: Path) -> dict[str, Any]:

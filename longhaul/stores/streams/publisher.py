@@ -293,4 +293,4 @@ class Publisher:
             why = error if isinstance(error, StreamsUnavailable) else repr(error)
             if isinstance(error, TimeoutError):
                 why = f"their store did not answer within {WRITE_SECONDS:g} s"
-            log.warning("live pieces are lost: %s", why)
+            log.warning("live deltas are lost: %s", why)

@@ -30,10 +30,11 @@ async def budget(
     stop: Annotated[bool, typer.Option("--stop", help="End the reply that waits for more.")] = False,
     summarise: Annotated[
         bool,
-        typer.Option("--summarise", help="The same, after a last call in which the model says where things stand."),
+        typer.Option("--summarise", help="The same, after a last model call that reports the progress."),
     ] = False,
     child: Annotated[
-        str | None, typer.Option("--child", help="Give it to the sub-agent of this call, of what the session has left.")
+        str | None,
+        typer.Option("--child", help="Give it to the sub-agent of this call, from what the session has left."),
     ] = None,
     at: Annotated[
         str,

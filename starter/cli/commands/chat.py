@@ -47,8 +47,8 @@ async def chat(
     user: options.User = None,
     workspace: options.Workspace = None,
     mode: options.Mode = None,
-    newest: Annotated[bool, typer.Option("--continue", "-c", help="Go on with the newest session.")] = False,
-    pick: Annotated[bool, typer.Option("--pick", help="Go on with a session of a list, open or closed.")] = False,
+    newest: Annotated[bool, typer.Option("--continue", "-c", help="Continue the newest session.")] = False,
+    pick: Annotated[bool, typer.Option("--pick", help="Continue a session from a list, open or closed.")] = False,
     play: options.Play = False,
 ) -> int:
     wishes = Wishes(agent, model, session, user, workspace, mode, called=tuple(called or ()))
@@ -57,7 +57,9 @@ async def chat(
     if which != "named" and wishes.session is not None:
         raise Misuse("--session names the session; leave out --continue and --pick, or --session")
     if which == "picked" and not screen.answers:
-        raise Misuse("--pick asks which session, and nobody can answer here; name one by --session, or --continue")
+        raise Misuse(
+            "--pick asks which session, but there is no terminal to answer; name one with --session, or use --continue"
+        )
     screens = [screen]
 
     def tell(sentence: str) -> None:

@@ -55,10 +55,12 @@ def worker() -> None:
 @commands.command()
 async def dev(
     *,
-    data_dir: Annotated[Path | None, typer.Option(help="Keeps all state; else `dev` in LONGHAUL_DATA_DIR.")] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the Temporal server; 0: a free one.")] = 7233,
-    ui_port: Annotated[int, typer.Option(min=0, max=65535, help="Of the Web UI; 0: a free one.")] = 8233,
-    no_worker: Annotated[bool, typer.Option("--no-worker", help="The server alone.")] = False,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder for all state; default `dev` in LONGHAUL_DATA_DIR.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the Temporal server; 0: a free one.")] = 7233,
+    ui_port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the Web UI; 0: a free one.")] = 8233,
+    no_worker: Annotated[bool, typer.Option("--no-worker", help="Start the server only.")] = False,
 ) -> int:
     keep_to_itself()
     settings = Settings()
@@ -112,7 +114,7 @@ async def _first(stop: asyncio.Event, server: DevServer) -> int:
     for task in waits:
         task.cancel()
     if stop.is_set():
-        say("stopping (a second Ctrl-C leaves at once)")
+        say("stopping (press Ctrl-C again to end at once)")
         return Exit.DONE
     say(f"the Temporal server has ended; its log is {str(server.log)!r}")
     return Exit.TROUBLE

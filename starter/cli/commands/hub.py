@@ -21,8 +21,8 @@ from longhaul.workflows.contract import HubCard
 
 group = options.SubjectCommands(no_args_is_help=True)
 
-HubName = Annotated[str, typer.Argument(metavar="NAME", help="Of the hub.")]
-Sessions = Annotated[list[str], typer.Argument(metavar="S...", help="Sessions; each is called by its id in the hub.")]
+HubName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the hub.")]
+Sessions = Annotated[list[str], typer.Argument(metavar="S...", help="Session ids, which are also the members' names.")]
 
 
 @group.command()
@@ -31,12 +31,12 @@ async def start(
     name: HubName,
     sessions: Sessions,
     *,
-    announce: Annotated[str, typer.Option(help="What all members are told at the beginning.")] = "",
-    quiet: Annotated[bool, typer.Option("--quiet", help="What members answer is not told to the others.")] = False,
+    announce: Annotated[str, typer.Option(help="Announcement to all members at the start.")] = "",
+    quiet: Annotated[bool, typer.Option("--quiet", help="Members' replies are not sent to the others.")] = False,
     agent: options.Agent = None,
     user: options.User = None,
 ) -> int:
-    """Begin a hub with sessions that there are.
+    """Start a hub with existing sessions.
 
     Example: longhaul hub start jury ana-1 ben-1 --announce "Is the bridge safe? Speak in turn."
     """
@@ -51,14 +51,12 @@ async def start(
 @group.command()
 async def apply(
     screen: Screen,
-    agent: Annotated[str, typer.Argument(metavar="AGENT", help="Whose file: the agent's name, or the file's path.")],
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="The agent's name, or the path of its file.")],
     *,
-    remove: Annotated[
-        bool, typer.Option("--remove", help="Members that the file does not have any more are let go.")
-    ] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove members that are no longer in the file.")] = False,
     user: options.User = None,
 ) -> int:
-    """Begin the hubs of an agent file, with sessions of their own, or bring them up to it; as often as you like.
+    """Start the hubs of an agent file with new sessions, or update them to the file; may be repeated.
 
     Example: longhaul hub apply agents/jury.toml
     """
@@ -88,7 +86,7 @@ async def apply(
 
 @group.command("list")
 async def list_all(screen: Screen, *, user: options.User = None) -> int:
-    """List the hubs that are open; of all users where none is named."""
+    """List the open hubs; without --user those of all users."""
     async with Longhaul.connect() as app:
         rows = await app.hubs(user=user)
     screen.document([dataclasses.asdict(row) for row in rows])
@@ -109,7 +107,7 @@ async def add(
     agent: options.Agent = None,
     user: options.User = None,
 ) -> int:
-    """Let sessions into a hub: they hear what is said from now on."""
+    """Add sessions to a hub: they receive what is said from now on."""
     async with connected() as app:
         hub = app.hub(name, user=user)
         await hub.add(*await _sessions(app, sessions, user, agent))
@@ -125,7 +123,7 @@ async def remove(
     *,
     user: options.User = None,
 ) -> int:
-    """Let members of a hub go: they hear what was said before, and nothing after."""
+    """Remove members from a hub: they keep what was said before, and receive nothing after."""
     async with connected() as app:
         hub = app.hub(name, user=user)
         await hub.delete(*members)
@@ -137,15 +135,15 @@ async def remove(
 async def say(
     screen: Screen,
     name: HubName,
-    text: Annotated[str, typer.Argument(help="What all members are told, in the user's name.")],
+    text: Annotated[str, typer.Argument(help="The message, in the user's name.")],
     *,
     user: options.User = None,
 ) -> int:
-    """Tell all members of a hub something, without asking any of them for a reply."""
+    """Send all members of a hub a message, without asking for a reply."""
     async with connected() as app:
         number = await app.hub(name, user=user).broadcast(text)
     screen.document({"hub": name, "number": number})
-    screen.show_folded(Text(one_line(f"{name}: all members are told it")))
+    screen.show_folded(Text(one_line(f"{name}: sent to all members")))
     return 0
 
 
@@ -164,7 +162,9 @@ async def end(
     *,
     delete: Annotated[
         bool,
-        typer.Option("--delete", help="When it is over, delete what is kept of it, its key too; also of an ended one."),
+        typer.Option(
+            "--delete", help="After its end, delete everything stored of it, with its key; also works for an ended hub."
+        ),
     ] = False,
     user: options.User = None,
 ) -> int:
@@ -183,7 +183,7 @@ async def _sessions(app: Longhaul, ids: Sequence[str], user: str | None, agent: 
 
 def _tell(screen: Screen, card: HubCard) -> None:
     screen.document(card.model_dump(mode="json"))
-    switch = "" if card.auto_broadcast else "; answers are not told to the others"
+    switch = "" if card.auto_broadcast else "; replies are not sent to the others"
     screen.show_folded(Text(one_line(f"hub {card.name}, {len(card.members)} members{switch}"), style="bold"))
     for member in card.members:
         leaving = ", leaving" if member.leaving else ""

@@ -19,9 +19,9 @@ group = options.SubjectCommands(no_args_is_help=True)
 
 @group.command()
 async def new(
-    name: Annotated[str, typer.Argument(help="What it will be called; another name for each key.")] = "1",
+    name: Annotated[str, typer.Argument(help="Name of the key; a new name for each key.")] = "1",
 ) -> int:
-    """Print a new master key, for LONGHAUL_MASTER_KEY. It is kept nowhere: keep it where you keep passwords.
+    """Print a new master key for LONGHAUL_MASTER_KEY. Longhaul does not store it: keep it where you keep passwords.
 
     Example: longhaul keys new 2026
     """
@@ -41,6 +41,6 @@ async def rewrap(screen: Screen) -> int:
         changed, every = await keys.rewrap()
     finally:
         await keys.close()
-    screen.show(Text(f"{changed} of {every} keys were wrapped anew, in {keys.place}"))
+    screen.show(Text(f"{changed} of {every} keys were wrapped again, in {keys.place}"))
     screen.document({"rewrapped": changed, "keys": every})
     return Exit.DONE

@@ -204,10 +204,10 @@ async def add(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files, or folders with files.")],
     *,
     called: Annotated[
-        str | None, typer.Option("--as", help="What the one file or folder is called, in place of what has that name.")
+        str | None, typer.Option("--as", help="Name for the one file or folder; replaces what has that name.")
     ] = None,
 ) -> int:
-    """Put text files in (Markdown, HTML, source). Those that have not changed since stay as they are.
+    """Add text files (Markdown, HTML, source). Unchanged files stay as they are.
 
     Example: longhaul knowledge add handbook docs/
     """
@@ -248,7 +248,7 @@ def _tell_refused(screen: Screen, name: str, beginnings: list[str]) -> None:
     for each in beginnings[:MOST_TOLD]:
         screen.remark(
             f"longhaul: {one_line(name)}: the model of the embeddings refuses the passage {one_line(each)!r}; it is "
-            "found by its words alone"
+            "found only by its words"
         )
     if (more := len(beginnings) - MOST_TOLD) > 0:
         screen.remark(f"longhaul: {one_line(name)}: and {more} more; --json names all")
@@ -299,7 +299,7 @@ async def delete(
     *,
     every: Annotated[bool, typer.Option("--all", help="The whole base.")] = False,
 ) -> int:
-    """Take documents out of a knowledge base, for good."""
+    """Delete documents from a knowledge base, for good."""
     documents = documents or []
     if every == bool(documents):
         raise Misuse("name the documents, as `longhaul knowledge list` shows them, or say --all")

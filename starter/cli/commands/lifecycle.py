@@ -21,12 +21,13 @@ async def compact(
     name: Name,
     *,
     trigger: Annotated[
-        float | None, typer.Option(help="Do it above this share of the window, for this once; else as the agent says.")
+        float | None,
+        typer.Option(help="Do it above this share of the window, this time only; default: as the agent says."),
     ] = None,
     reserve: Annotated[float | None, typer.Option(help="Keep this share of the newest messages as they are.")] = None,
-    instructions: Annotated[str, typer.Option(help="What the summary shall look after.")] = "",
+    instructions: Annotated[str, typer.Option(help="What the summary must keep.")] = "",
 ) -> int:
-    """Exit 0 shorter, or below the threshold; 3 it happens when the session goes on; 4 it could not be done.
+    """Exit 0 shorter, or below the threshold; 3 it happens when the session continues; 4 it failed.
     Example: longhaul compact nightly --trigger 0.3 --reserve 0.05 --instructions "Keep the ticket numbers."
     """
     async with opened(name) as session:
@@ -61,7 +62,7 @@ async def pause(
     screen: Screen,
     name: Name,
     *,
-    why: Annotated[str, typer.Option(help="For whoever finds it paused.")] = "",
+    why: Annotated[str, typer.Option(help="The reason, for others who find it paused.")] = "",
     approver: options.As = None,
 ) -> int:
     """Example: longhaul pause nightly --why "The database is being moved." """
@@ -90,20 +91,20 @@ async def resume(screen: Screen, name: Name, *, approver: options.As = None) -> 
     """
     async with opened(name) as session:
         await session.resume(by=decider(approver))
-    screen.show(Text(one_line(f"{session.id} goes on")))
+    screen.show(Text(one_line(f"{session.id} continues")))
     screen.document({"session": session.id, "resumed": True})
     return 0
 
 
 @commands.command()
 async def repair(screen: Screen, name: Name, *, approver: options.As = None) -> int:
-    """For a session whose model's provider refuses each request for what stands in it. The transcript keeps everything.
+    """For a session whose model provider refuses each request because of its contents. The transcript keeps everything.
     Example: longhaul repair nightly
     """
     async with connected() as app:
         session = await find_any(app, name)
         count = await session.stored.repair(by=decider(approver))
-    told = f"{count} attachments and thoughts are out of the context" if count else "nothing to repair"
+    told = f"{count} attachments and thinking blocks removed from the context" if count else "nothing to repair"
     screen.show(Text(one_line(f"{session.id}: {told}")))
     screen.document({"session": session.id, "left_out": count})
     return 0
@@ -111,12 +112,12 @@ async def repair(screen: Screen, name: Name, *, approver: options.As = None) -> 
 
 @commands.command()
 async def rescue(screen: Screen, name: Name, *, approver: options.As = None) -> int:
-    """Calls behind that checkpoint, which may have had their effects, are named here and told to the model.
+    """Calls after that checkpoint may have had their effects: they are listed here and for the model.
     Example: longhaul rescue nightly
     """
     async with opened(name) as session:
         rescued = await session.rescue(by=decider(approver))
-    screen.show(Text(one_line(f"{session.id} has begun again: {rescued.hold}")))
+    screen.show(Text(one_line(f"{session.id} has started again: {rescued.hold}")))
     for ran in rescued.ran:
         screen.show(Text(one_line(f"  may have had its effect: {ran}")))
     screen.document({"session": session.id, "hold": rescued.hold, "ran": [ran._asdict() for ran in rescued.ran]})

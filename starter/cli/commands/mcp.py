@@ -38,9 +38,9 @@ group = options.SubjectCommands(no_args_is_help=True)
 
 @group.command("list")
 async def list_servers(screen: Screen, *, agent: options.Agent = None) -> int:
-    """Say which MCP servers answer here, what they offer, and what the permission rules would say.
+    """Show which MCP servers answer here, what they offer, and what the permission rules would say.
 
-    Asks the servers of this folder's settings, or, with --agent, those of an agent under its rules: from here, as a
+    Asks the servers of this folder's settings, or with --agent those of an agent under its rules, from here, as a
     worker would. Exit 0 when all answer, 1 when one does not.
 
     Example: longhaul mcp list --agent keeper
@@ -57,7 +57,7 @@ async def list_servers(screen: Screen, *, agent: options.Agent = None) -> int:
     for server in told:
         screen.show_folded(*_lines(server))
     if not told:
-        where = "no [mcp.NAME] stands in the settings" if spec is None else f"the agent {agent!r} names no MCP server"
+        where = "the settings have no [mcp.NAME]" if spec is None else f"the agent {agent!r} names no MCP server"
         screen.show(Text(where))
     return Exit.DONE if all(server["answers"] for server in told) else Exit.TROUBLE
 
@@ -123,12 +123,12 @@ def _lines(server: dict[str, Any]) -> Iterator[Text]:
 async def serve_mcp(
     *,
     scopes: Annotated[
-        str, typer.Option(help="What its client may do, of read, answer, approve, edit, steer and admin.")
+        str, typer.Option(help="What its client may do: read, answer, approve, edit, steer, admin.")
     ] = "read,answer,approve,edit,steer,admin",
 ) -> int:
-    """Be an MCP server over stdin and stdout: its client begins sessions, asks, reads and decides.
+    """Serve MCP over stdin and stdout: the client starts sessions, asks, reads and decides.
 
-    It acts for whoever starts it. By HTTP the same is at /mcp of `longhaul serve`.
+    It acts for the person who starts it. `longhaul serve` offers the same over HTTP, at /mcp.
 
     Example: longhaul mcp serve --scopes read,answer
     """

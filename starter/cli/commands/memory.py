@@ -18,7 +18,7 @@ from longhaul.stores.memories.open_memories import open_memories
 
 group = options.SubjectCommands(no_args_is_help=True)
 
-Whose = Annotated[str | None, typer.Option("--user", help="Whose memories; else those of sessions without a user.")]
+Whose = Annotated[str | None, typer.Option("--user", help="The user; default: sessions without a user.")]
 AgentName = Annotated[str | None, typer.Option("--agent", help="Only those of the agent of this name.")]
 
 

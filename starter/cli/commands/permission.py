@@ -57,7 +57,7 @@ async def check(
     ] = None,
     workspace: options.Workspace = None,
 ) -> int:
-    """Say of each call on stdin what a session would: allow, ask or deny. Nothing is run.
+    """Show what a session would decide on each call from stdin: allow, ask or deny. Nothing runs.
 
     Reads JSON lines `{"id", "tool", "input"}`, or for Bash `{"id", "command"}`; prints for each, in order, a JSON line
     `{"id", "behavior", "reason", "suggested_rules"}`. A line that is no such object gets `{"id", "error"}`, and the
@@ -115,7 +115,7 @@ def _context_in(file: Path) -> PermissionContext:
     table = {"rules": table} if isinstance(table, list) else table
     # A misspelt key would be dropped, and a rule without its `behavior` allows.
     if not isinstance(table, dict):
-        raise Misuse(f"--rules: {file} holds no table of permission and no list of rules")
+        raise Misuse(f"--rules: {file} contains neither a table `permission` nor a list of rules")
     named = cast(dict[str, Any], table)
     rules = cast(list[Any], named["rules"]) if isinstance(named.get("rules"), list) else []
     for where, entry, known in [

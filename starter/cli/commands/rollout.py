@@ -28,7 +28,7 @@ Limit = Annotated[
 
 @group.command()
 async def check(screen: Screen, *, limit: Limit = None) -> int:
-    """Replay all open sessions and hubs against this installation, and say of each whether it would go on.
+    """Replay all open sessions and hubs with this installation, and report for each whether it would continue.
 
     Nothing is changed. Exit 0 all would, 1 something would break.
     Example: longhaul rollout check --limit 200
@@ -55,15 +55,13 @@ async def promote(
     screen: Screen,
     build: Annotated[str, typer.Argument(help="As `rollout status` names it.")],
     *,
-    stay: Annotated[
-        bool, typer.Option("--stay", help="Sessions that would break stay with the build that they have.")
-    ] = False,
+    stay: Annotated[bool, typer.Option("--stay", help="Sessions that would break stay on their build.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Without the check.")] = False,
     limit: Limit = None,
 ) -> int:
     """Check, then send all sessions of LONGHAUL_DEPLOYMENT to this build. Run it from an installation of that build.
 
-    A build that is older is promoted in the same way: what the newer one has written is replayed against it.
+    An older build is promoted the same way: what the newer build has written is replayed with it.
     Exit 0 it is the current one now; 1 something would break, and nothing was changed.
     Example: LONGHAUL_DEPLOYMENT=agents longhaul rollout promote 0.1.0-4f1c2ab09d3e
     """
@@ -75,7 +73,7 @@ async def promote(
         if not force:
             if build != own.id:
                 raise Misuse(
-                    f"this installation is build {own.id!r}: a check made here says nothing of {build!r}. Run this "
+                    f"this installation is build {own.id!r}: a check here says nothing about {build!r}. Run this "
                     "from an installation of that build, or with --force, which checks nothing"
                 )
             replayed, total = await _replayed(app, screen, limit)
@@ -84,7 +82,7 @@ async def promote(
             if broken and not stay:
                 told = [dataclasses.asdict(each) for each in broken]
                 screen.document({"promoted": False, "build": build, "broken": told})
-                screen.remark(f"{build} is not promoted; with --stay these sessions stay with the build they have")
+                screen.remark(f"{build} is not promoted; with --stay these sessions stay on their build")
                 return Exit.TROUBLE
         async with _kept(app, own, broken) as staying:
             await _set_current(app, Build(own.deployment, build), force=force)
@@ -98,10 +96,10 @@ async def promote(
             "moved": [each.workflow_id for each in moved],
         }
     )
-    screen.show(f"{build} is the current build of {own.deployment}: open sessions go on with it now")
+    screen.show(f"{build} is the current build of {own.deployment}: open sessions continue with it")
     for place in sorted({*staying.values()}):
         number = [*staying.values()].count(place)
-        screen.show(f"{number} of them stay{'s' if number == 1 else ''} with {place}: its workers have to go on")
+        screen.show(f"{number} of them stay{'s' if number == 1 else ''} with {place}: keep its workers running")
     return Exit.DONE
 
 
@@ -112,9 +110,9 @@ async def _kept(app: Longhaul, own: Build, broken: list[Replayed]) -> AsyncItera
     found = {each.workflow_id: await standing_of(app.client, own.deployment, each.workflow_id) for each in broken}
     for each in broken:
         if (build := found[each.workflow_id].build) in ("", own.id):
-            by = f"{own.id!r} itself has made" if build else f"no worker of deployment {own.deployment!r} has made"
+            by = f"{own.id!r} itself made" if build else f"no worker of deployment {own.deployment!r} made"
             raise Misuse(
-                f"{visible(each.session_id)!r} can't stay: {by} its newest step. End it, or mend the build "
+                f"{visible(each.session_id)!r} can't stay: {by} its newest step. End it, or fix the build "
                 f"({one_line(each.why)})"
             )
     staying = dict[str, str]()
@@ -166,7 +164,9 @@ async def _replayed(app: Longhaul, screen: Screen, limit: int | None) -> tuple[l
 
 def _summary(checked: int, total: int, broken: int) -> Text:
     told = f"{checked} of {total} open sessions replayed against this installation: "
-    return Text(f"{told}{f'{broken} would break' if broken else 'all go on'}", style="bold red" if broken else "bold")
+    return Text(
+        f"{told}{f'{broken} would break' if broken else 'all continue'}", style="bold red" if broken else "bold"
+    )
 
 
 async def _set_current(app: Longhaul, build: Build, *, force: bool) -> None:
@@ -180,8 +180,8 @@ async def _set_current(app: Longhaul, build: Build, *, force: bool) -> None:
             if hosts:
                 raise Misuse(
                     f"no worker of build {build.id!r} has polled on {' and '.join(hosts)}: sessions whose workspace "
-                    f"lies there would stand still. Start one there with LONGHAUL_HOST={hosts[0]}, or say --force: "
-                    "then they park until one runs there"
+                    f"lies there would wait. Start one there with LONGHAUL_HOST={hosts[0]}, or use --force: "
+                    "then they wait until one runs there"
                 ) from error
             raise Misuse(
                 f"the server knows no running worker of build {build.id!r} in {build.deployment!r} ({error.message}); "

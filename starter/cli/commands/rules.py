@@ -38,7 +38,7 @@ group = options.SubjectCommands(no_args_is_help=True)
 MaybeSession = Annotated[
     str | None, typer.Argument(metavar="[S]", help="Session id; left out with --user: that user's own rules.")
 ]
-Why = Annotated[str, typer.Option(help="For the record.")]
+Why = Annotated[str, typer.Option(help="The reason, which is recorded.")]
 
 
 @group.command("list")
@@ -46,11 +46,13 @@ async def list_rules(
     screen: Screen,
     s: MaybeSession = None,
     *,
-    changes: Annotated[bool, typer.Option("--changes", help="Who added and revoked what; of a user's rules.")] = False,
+    changes: Annotated[
+        bool, typer.Option("--changes", help="Show who added and revoked which of a user's rules.")
+    ] = False,
     user: options.User = None,
     agent: options.Agent = None,
 ) -> int:
-    """List the rules that a session goes by, or a user's own.
+    """List the rules of a session, or of a user.
 
     Example: longhaul rules list nightly
     """
@@ -61,7 +63,7 @@ async def list_rules(
             screen.document([change.model_dump(mode="json") for change in made])
             return 0
         if changes:
-            raise Misuse("--changes is for a user's rules; those of a session stand in its events: longhaul watch S")
+            raise Misuse("--changes is for a user's rules; for a session see its events: longhaul watch S")
         found = await rules.listed()
         now = _spelt(await time_at(app.client)) if any(rule.expires_at for rule in found) else ""
     if not found:
@@ -85,7 +87,7 @@ async def add_rules(
     ask: Annotated[list[str] | None, typer.Option(help="Ask a person, whatever else allows it.")] = None,
     deny: Annotated[list[str] | None, typer.Option(help="Never, whatever else allows it.")] = None,
     until: Annotated[
-        str | None, typer.Option(help="When they end: a date, a time, or a while as in 90m, 8h, 30d.")
+        str | None, typer.Option(help="When they end: a date, a time, or a duration such as 90m, 8h, 30d.")
     ] = None,
     why: Why = "",
     approver: options.As = None,
@@ -105,7 +107,7 @@ async def add_rules(
     for rule_id, rule in zip(ids, rules, strict=True):
         screen.show(Text(one_line(f"{rule_id}  {rule.behavior.value} {rule.spelt()}")))
     for name in missing:
-        holds = "its agent has no such tool" if s else "it holds where an agent has one of that name"
+        holds = "its agent has no such tool" if s else "it applies to agents that have a tool of that name"
         screen.remark(Text(one_line(f"{name} is no tool of Longhaul's own: {holds}"), "yellow"))
     screen.document({"added": list(ids), **({"no_tool": list(missing)} if missing else {})})
     return 0
@@ -133,7 +135,7 @@ def typed_rules(typed: Mapping[Behavior, Sequence[str]], until: str | None, now:
 async def revoke_rule(
     screen: Screen,
     words: Annotated[
-        list[str], typer.Argument(metavar="[S] ID", help="The session and the rule's id; with --user, the id alone.")
+        list[str], typer.Argument(metavar="[S] ID", help="The session and the rule's id; with --user only the id.")
     ],
     *,
     why: Why = "",
@@ -141,7 +143,7 @@ async def revoke_rule(
     user: options.User = None,
     agent: options.Agent = None,
 ) -> int:
-    """Take a rule away; calls that wait are held against what is left.
+    """Revoke a rule; waiting calls are checked against the remaining rules.
 
     Example: longhaul rules revoke nightly 3kD9xA2f --why "the migration is done"
     """
@@ -188,12 +190,12 @@ def end_of(until: str, now: datetime) -> str:
 def _moment(until: str, now: datetime) -> str:
     if (seconds := seconds_in(until)) is not None:
         if seconds > LONGEST_SECONDS:
-            raise Misuse(f"--until: {until!r} is more than ten years; write a shorter while, or a date")
+            raise Misuse(f"--until: {until!r} is more than ten years; write a shorter duration, or a date")
         return (now + timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
     try:
         return PermissionRule(tool_name="Bash", expires_at=until).expires_at
     except ValidationError as error:
-        raise Misuse(f"--until: {what_is_wrong(error)}; or write a while as in 90m, 8h, 30d") from None
+        raise Misuse(f"--until: {what_is_wrong(error)}; or write a duration such as 90m, 8h, 30d") from None
 
 
 def _spelt(moment: datetime) -> str:

@@ -35,18 +35,16 @@ async def run(
     user: options.User = None,
     workspace: options.Workspace = None,
     mode: options.Mode = None,
-    request_id: Annotated[str | None, typer.Option(help="Sent again, it gives the same reply.")] = None,
+    request_id: Annotated[str | None, typer.Option(help="The same id sent again gives the same reply.")] = None,
     detach: Annotated[bool, typer.Option("--detach", help="Do not wait for the reply.")] = False,
     max_iters: Annotated[
-        int | None, typer.Option(min=1, max=1_000_000, help="The most steps that a reply of this session takes.")
+        int | None, typer.Option(min=1, max=1_000_000, help="Maximum steps of a reply in this session.")
     ] = None,
     schema: Annotated[
         str | None, typer.Option(metavar="FILE", help="A JSON schema: the answer is a value that fits it.")
     ] = None,
-    max_cost: Annotated[float | None, typer.Option(help="The most dollars that this session may spend.")] = None,
-    max_tokens: Annotated[
-        int | None, typer.Option(help="The most tokens that this session may read and write.")
-    ] = None,
+    max_cost: Annotated[float | None, typer.Option(help="Maximum cost of this session, in dollars.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Maximum tokens that this session may read and write.")] = None,
     play: options.Play = False,
     as_json: options.AsJson = False,
 ) -> int:

@@ -32,27 +32,27 @@ ScheduleName = Annotated[str, typer.Argument(metavar="NAME", help="Of the schedu
 async def add(
     screen: Screen,
     name: ScheduleName,
-    prompt: Annotated[str, typer.Argument(help="What is asked at each firing.")],
+    prompt: Annotated[str, typer.Argument(help="The request of each scheduled run.")],
     *,
-    cron: Annotated[str, typer.Option(help="When: five fields, or a word as @daily.")] = "",
-    zone: Annotated[str, typer.Option(help="Time zone of the cron line, as in Europe/Berlin; else UTC.")] = "",
+    cron: Annotated[str, typer.Option(help="When: five fields, or a word such as @daily.")] = "",
+    zone: Annotated[str, typer.Option(help="Time zone of --cron, such as Europe/Berlin; default UTC.")] = "",
     every: Annotated[str | None, typer.Option(help="How often: 90s, 30m, 4h, 2d.")] = None,
-    session: Annotated[str, typer.Option(help="All firings go to this session; else each begins its own.")] = "",
+    session: Annotated[str, typer.Option(help="All runs use this session; default: a new session for each run.")] = "",
     overlap: Annotated[
         str | None,
-        typer.Option(help="While the one before is at work: skip, or beside; with --session queue, now, interrupt."),
+        typer.Option(
+            help="If the previous run is still working: skip, or beside; with --session queue, now, interrupt."
+        ),
     ] = None,
-    catch_up: Annotated[
-        str, typer.Option(help="How old a firing may be that is made up for after the server was down.")
-    ] = "1d",
-    paused: Annotated[bool, typer.Option("--paused", help="It does not fire before it is resumed.")] = False,
+    catch_up: Annotated[str, typer.Option(help="How late a missed run may start after the server was down.")] = "1d",
+    paused: Annotated[bool, typer.Option("--paused", help="Create it paused: no run before it is resumed.")] = False,
     agent: options.Agent = None,
     model: options.Model = None,
     user: options.User = None,
     workspace: options.Workspace = None,
     mode: options.Mode = None,
 ) -> int:
-    """Have something asked at the times of a cron line, or every so often.
+    """Send a request at the times of a cron expression, or at an interval.
 
     Example: longhaul schedule add morning "What changed since yesterday?" --cron "0 7 * * 1-5" --zone Europe/Berlin
     """
@@ -83,17 +83,15 @@ async def add(
 @group.command()
 async def apply(
     screen: Screen,
-    agent: Annotated[str, typer.Argument(metavar="AGENT", help="Whose file: the agent's name, or the file's path.")],
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="The agent's name, or the path of its file.")],
     *,
-    remove: Annotated[
-        bool, typer.Option("--remove", help="Schedules that the file does not have any more are removed.")
-    ] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove schedules that are no longer in the file.")] = False,
     model: options.Model = None,
     user: options.User = None,
     workspace: options.Workspace = None,
     mode: options.Mode = None,
 ) -> int:
-    """Bring the schedules of an agent file into being, as it says now; as often as you like.
+    """Create or update the schedules of an agent file; may be repeated.
 
     Example: longhaul schedule apply agents/harbour.toml
     """
@@ -105,7 +103,9 @@ async def apply(
     if not applied:
         screen.show(Text("the file has no schedules"))
     for one in applied:
-        hint = f"; it stays until `longhaul schedule remove {one.name}`" if one.outcome == "gone from the file" else ""
+        hint = (
+            f"; it stays until `longhaul schedule remove {one.name}`" if one.outcome == "no longer in the file" else ""
+        )
         screen.show_folded(Text(one_line(visible(f"{one.name}: {one.outcome}{hint}"))))
     return 0
 
@@ -134,7 +134,7 @@ async def list_all(screen: Screen) -> int:
 
 @group.command()
 async def show(screen: Screen, name: ScheduleName) -> int:
-    """Show one schedule, and what its newest firings came to."""
+    """Show one schedule, and the results of its newest runs."""
     async with Longhaul.connect() as app:
         card, firings = await app.schedules.show(name), await app.schedules.firings(name)
     screen.document({**_row(card), "firings": [dataclasses.asdict(firing) for firing in firings]})
@@ -149,27 +149,27 @@ async def pause(
     screen: Screen,
     name: ScheduleName,
     *,
-    why: Annotated[str, typer.Option(help="For whoever looks at it.")] = "",
+    why: Annotated[str, typer.Option(help="The reason, for others who look at it.")] = "",
 ) -> int:
-    """Let a schedule fire no more until it is resumed; what it has begun goes on."""
+    """Pause a schedule until it is resumed; what it has started continues."""
     return await _done(screen, name, "paused", lambda schedules: schedules.pause(name, why=why))
 
 
 @group.command()
 async def resume(screen: Screen, name: ScheduleName) -> int:
-    """Let a paused schedule fire again; what it has left out meanwhile stays left out."""
+    """Resume a paused schedule; missed runs stay missed."""
     return await _done(screen, name, "resumed", lambda schedules: schedules.resume(name))
 
 
 @group.command()
 async def trigger(screen: Screen, name: ScheduleName) -> int:
-    """Let a schedule fire once now."""
+    """Start a scheduled run now."""
     return await _done(screen, name, "triggered", lambda schedules: schedules.trigger(name))
 
 
 @group.command()
 async def remove(screen: Screen, name: ScheduleName) -> int:
-    """Take a schedule away; its sessions stay."""
+    """Remove a schedule; its sessions stay."""
     return await _done(screen, name, "removed", lambda schedules: schedules.remove(name))
 
 
@@ -194,7 +194,7 @@ def _row(card: ScheduleCard) -> dict[str, object]:
 
 def _shown(card: ScheduleCard) -> list[Text]:
     state = (
-        "paused" if card.paused else f"next {render_session.until(card.next_at)}" if card.next_at else "no firing ahead"
+        "paused" if card.paused else f"next {render_session.until(card.next_at)}" if card.next_at else "no further run"
     )
     head = Text(f"{one_line(card.name)}, {state}", style="bold")
     head.append(f": {one_line(visible(card.note))}" if card.note else "", "yellow")

@@ -56,11 +56,11 @@ commands = options.SubjectCommands()
 def serve(
     context: typer.Context,
     *,
-    host: Annotated[str, typer.Option(help="Address to listen on; without tokens only this machine's own.")] = (
+    host: Annotated[str, typer.Option(help="Address to listen on; without tokens only an address of this machine.")] = (
         "127.0.0.1"
     ),
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: a free one.")] = 8000,
-    root_path: Annotated[str, typer.Option(help="Where a proxy in front has put it, as in /agents.")] = "",
+    root_path: Annotated[str, typer.Option(help="Path under which a proxy serves it, such as /agents.")] = "",
 ) -> None:
     if context.invoked_subcommand is None:
         options.leave_by(lambda: serve_until_stopped(ListenPlace(host, port, root_path.rstrip("/"))))
@@ -71,8 +71,8 @@ async def console(
     *,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: a free one.")] = 8001,
 ) -> int:
-    """It listens on 127.0.0.1 alone. Everybody who can log in to this machine reaches it, and may do what you may:
-    where others can, use `longhaul serve` and its tokens, which has the same pages under /console.
+    """It listens on 127.0.0.1 only. Everybody who can log in to this machine reaches it, and may do what you may.
+    If others can log in, use `longhaul serve` with tokens: it has the same pages under /console.
     """
     return await serve_until_stopped(ListenPlace("127.0.0.1", port), login=False)
 
@@ -151,10 +151,10 @@ class HttpServer(uvicorn.Server):
 
 
 def _open_to(tokens: Tokens | None) -> str:
-    who = "open to everybody who can log in to this machine, and to whatever a proxy on it lets through"
+    who = "open to everybody who can log in to this machine, and to everything that a proxy on it forwards"
     if tokens is None:
-        return f"{who}: they may do what you may. `longhaul serve` has the same pages, for whom you make tokens"
-    return f"{who}, as long as no token is made: `longhaul serve token --user NAME` closes it at once ({tokens.path})"
+        return f"{who}: they may do what you may. `longhaul serve` has the same pages, for people with a token"
+    return f"{who}, until there is a token: `longhaul serve token --user NAME` closes it at once ({tokens.path})"
 
 
 def _tokens(settings: Settings) -> Tokens | None:
@@ -201,7 +201,7 @@ def hosts_of(place: ListenPlace, named: str) -> frozenset[str]:
 @group.command("token")
 async def make_token(
     *,
-    user: Annotated[str, typer.Option(help="Whose sessions it opens, and in whose name it decides.")],
+    user: Annotated[str, typer.Option(help="The user whose sessions it opens, and in whose name it decides.")],
     scopes: Annotated[str, typer.Option(help="Of read, answer, approve, edit, steer and admin, comma-separated.")] = (
         "read,answer,approve"
     ),

@@ -34,8 +34,10 @@ from longhaul.starter.visible import one_line
 group = options.SubjectCommands(no_args_is_help=True)
 
 MaybeSession = Annotated[str | None, typer.Argument(metavar="[S]", help="Session id, as it was given to run or chat.")]
-All = Annotated[str | None, typer.Option("--all", metavar="FOLDER", help="All sessions, one file each in this folder.")]
-Why = Annotated[str, typer.Option(help="For the record.")]
+All = Annotated[
+    str | None, typer.Option("--all", metavar="FOLDER", help="All sessions, as one file each in this folder.")
+]
+Why = Annotated[str, typer.Option(help="The reason, which is recorded.")]
 
 
 @group.command("export")
@@ -90,8 +92,8 @@ async def import_state(
     model: options.Model = None,
     workspace: options.Workspace = None,
 ) -> int:
-    """Put a state in the place of a session's that is idle or waits; begins one when there is none. With --all each
-    export in a folder goes into the session that it names.
+    """Replace the state of a session that is idle or waits, or start a session with it. With --all each
+    export in a folder replaces the state of the session that it names.
 
     Example: longhaul state import nightly-2 nightly.json --model anthropic:claude-sonnet-4-5
     """
@@ -110,7 +112,7 @@ async def import_state(
         messages = len((await session.state()).context)
     screen.show(Text(one_line(f"{session.id} has the state of {file}: {messages} messages")))
     if left_out:
-        screen.show(Text(one_line(f"left out, for it means nothing here: {', '.join(left_out)}"), "yellow"))
+        screen.show(Text(one_line(f"left out, because it has no meaning here: {', '.join(left_out)}"), "yellow"))
     screen.document({"session": session.id, "imported": True, "messages": messages, "left_out": list(left_out)})
     return 0
 
@@ -120,10 +122,10 @@ async def edit_state(
     screen: Screen,
     name: Name,
     *,
-    set_: Annotated[list[str], typer.Option("--set", metavar="PATH=JSON", help="A place, and what shall stand there.")],
+    set_: Annotated[list[str], typer.Option("--set", metavar="PATH=JSON", help="A path, and its new value.")],
     why: Why = "",
 ) -> int:
-    """Change places in the state of a session that is idle or waits; recorded with who and why. All at once, or none.
+    """Edit the state of a session that is idle or waits; all edits or none. Who and why is recorded.
 
     Example: longhaul state edit nightly --set 'context[3].content[0].text="Fifty."' --why "recounted"
     """
@@ -144,7 +146,7 @@ def _change(setting: str) -> tuple[str, Any]:
         return path.strip(), json.loads(text)
     except ValueError as error:
         raise Misuse(
-            f"--set: what stands behind {path}= is no JSON ({error}); text needs its quotes, and the shell others "
+            f"--set: the value after {path}= is not JSON ({error}); text needs quotes, and the shell another pair "
             f"around them: --set '{path}=\"text\"'"
         ) from error
 
@@ -153,11 +155,11 @@ def _change(setting: str) -> tuple[str, Any]:
 async def fork_state(
     screen: Screen,
     name: Name,
-    new: Annotated[str, typer.Argument(metavar="NEW", help="The id of the session to begin.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The id of the new session.")],
     *,
-    at: Annotated[int | None, typer.Option(help="After this model call and its results; else from now.")] = None,
+    at: Annotated[int | None, typer.Option(help="After this model call and its results; default: now.")] = None,
 ) -> int:
-    """Begin another session from a session's state, now or as it was. Nothing is done a second time.
+    """Start a new session from a session's state, now or at an earlier step. Nothing runs twice.
 
     Example: longhaul state fork nightly nightly-retry --at 12
     """
@@ -167,7 +169,7 @@ async def fork_state(
         files = (await copy.status()).note
     user = ["--user", copy.user] if copy.user is not None else []
     command = shlex.join(["longhaul", "run", "PROMPT", "--session", copy.id, *user, "--agent", copy.spec.name])
-    screen.show(Text(one_line(f"{copy.id} begins where {session.id} stood; to go on: {command}")))
+    screen.show(Text(one_line(f"{copy.id} starts from the state of {session.id}; to continue: {command}")))
     screen.show(Text(one_line(files), "dim"))
     screen.document({"session": copy.id, "forked_from": session.id, "at": at, "files": files})
     return 0
@@ -193,7 +195,7 @@ async def _export_all(screen: Screen, folder: str, user: str | None, agent: str 
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise Misuse(f"--all: {folder!r} can't be made: {error.strerror}") from error
+        raise Misuse(f"--all: {folder!r} cannot be created: {error.strerror}") from error
     async with connected() as app:
         found = {(card.session_id, card.user_id, card.agent) for card in await app.sessions(user=user)}
         found |= {
@@ -240,7 +242,7 @@ async def _imported(app: Longhaul, file: Path, wishes: Wishes, why: str) -> Stat
         named = json.loads(text)
         row = replace(row, session=str(named["session_id"]), user=named.get("user_id"), agent=str(named["agent"]))
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        return replace(row, error="it is no export: JSON with session_id, user_id and agent is needed")
+        return replace(row, error="it is not an export: it needs JSON with session_id, user_id and agent")
 
     async def put() -> None:
         session = await find_any(app, Name(row.session, row.user, row.agent))
@@ -278,9 +280,9 @@ async def delete_state(
     terminate: Annotated[bool, typer.Option("--terminate", help="End it at once if it is open.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> int:
-    """Delete all that is kept of a closed session and its sub-agents: histories, states, blobs, offloaded content.
+    """Delete everything stored of a closed session and its sub-agents: histories, states, blobs, offloaded content.
 
-    Folders that they worked in stay, and are named.
+    Their workspaces stay; the command lists them.
 
     Example: longhaul state delete nightly --terminate --yes
     """
@@ -288,7 +290,7 @@ async def delete_state(
         session = await find_any(app, name)
         if not yes:
             if not screen.answers:
-                raise Misuse("nobody can be asked here; say --yes to delete it")
+                raise Misuse("there is no terminal to ask at; use --yes to delete it")
             asked = f"Delete {_named(session)} and its sub-agents: histories, states, blobs, offloads? Type yes: "
             if screen.out.input(Text(one_line(asked))).strip().lower() != "yes":
                 raise Misuse("nothing was deleted")
@@ -297,7 +299,7 @@ async def delete_state(
         raise Misuse(f"there is nothing of {_named(session)}; see --user and --agent")
     screen.show(Text(one_line(f"{_named(session)} is deleted: {_deleted_parts(done)}")))
     for folder in done.workspaces:
-        screen.show(Text(one_line(f"its workspace stays as it is: {folder}")))
+        screen.show(Text(one_line(f"its workspace stays: {folder}")))
     screen.document({"session": session.id, **dataclasses.asdict(done)})
     return Exit.DONE
 

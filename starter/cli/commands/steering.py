@@ -85,25 +85,23 @@ async def approve(
     calls: options.Calls = None,
     *,
     every: Annotated[
-        bool, typer.Option("--all", help="All calls that wait: needed where several do and nobody can be asked.")
+        bool, typer.Option("--all", help="All waiting calls: needed if several wait and there is no terminal.")
     ] = False,
     edit: Annotated[str | None, typer.Option(help="Other arguments, as a JSON object; for one call.")] = None,
     editor: Annotated[
         bool,
         typer.Option(
-            "--editor", help="Change the arguments in $EDITOR first, or field by field where none is set; for one call."
+            "--editor", help="Change the arguments in $EDITOR first, or field by field if it is not set; for one call."
         ),
     ] = False,
-    accept_rules: Annotated[bool, typer.Option("--accept-rules", help="Take all suggested rules along.")] = False,
-    rule: Annotated[list[str] | None, typer.Option(help="A suggested rule to take along, as it is shown.")] = None,
-    seen: Annotated[
-        str | None, typer.Option(help="How the digest begins of what you looked at, as it was shown.")
-    ] = None,
-    show: Annotated[bool, typer.Option("--show", help="Show all of what waits, and decide nothing.")] = False,
+    accept_rules: Annotated[bool, typer.Option("--accept-rules", help="Accept all suggested rules too.")] = False,
+    rule: Annotated[list[str] | None, typer.Option(help="A suggested rule to accept, as shown.")] = None,
+    seen: Annotated[str | None, typer.Option(help="Start of the digest of what you saw, as shown.")] = None,
+    show: Annotated[bool, typer.Option("--show", help="Show everything that waits, and decide nothing.")] = False,
     until: Annotated[
-        str | None, typer.Option(help="When the accepted rules end: a date, a time, or a while as in 8h, 30d.")
+        str | None, typer.Option(help="When the accepted rules end: a date, a time, or a duration such as 8h, 30d.")
     ] = None,
-    why: Annotated[str, typer.Option(help="Why the rules are accepted, for the record.")] = "",
+    why: Annotated[str, typer.Option(help="Why the rules are accepted; it is recorded.")] = "",
     approver: options.As = None,
 ) -> int:
     if show:
@@ -157,8 +155,8 @@ async def _decide(screen: Screen, name: Name, call_ids: Sequence[str], decision:
             raise Misuse("--all is for all calls that wait; leave the ids out, or --all")
         if decision.allow and not decision.every and not call_ids and len(chosen) > 1 and not screen.answers:
             raise Misuse(
-                f"{len(chosen)} calls wait, and nobody can be asked here about each: {', '.join(chosen)}; name those "
-                "that are meant, or say --all. Nothing was approved"
+                f"{len(chosen)} calls wait, and there is no terminal to ask about each: {', '.join(chosen)}; name the "
+                "calls, or use --all. Nothing was approved"
             )
         codes = list[int]()
         for session, calls in by_session(root, waiting, call_ids):
@@ -223,7 +221,7 @@ async def _ask_about_each(screen: Screen, session: Session, calls: list[PendingC
 
 
 def _decided(tool: str, call_id: str, approvals: str, *, allow: bool) -> Text:
-    more = f" ({approvals}; somebody else has to approve it too)" if approvals else ""
+    more = f" ({approvals}; another person must approve it too)" if approvals else ""
     return Text(one_line(f"{'approved' if allow else 'denied'} {tool} {call_id}{more}"))
 
 
@@ -244,7 +242,7 @@ def _decision_on(call_id: str, call: PendingCall | None, decision: DecisionFlags
 def _check_seen(session: Session, call: PendingCall, seen: str) -> None:
     if not seen or not call.digest.startswith(seen):
         raise Misuse(
-            f"{call.call_id!r} is not as it was when it was looked at (--seen {seen!r}, and now it is "
+            f"{call.call_id!r} has changed since you saw it (--seen {seen!r}, and now it is "
             f"{render_pending.short_digest(call)!r}); look again: longhaul approve {session.id} {call.call_id} --show"
         )
 
@@ -279,9 +277,9 @@ async def result(
     call: Annotated[str, typer.Argument(metavar="CALL", help="The id of the call that waits.")],
     *,
     output: Annotated[str | None, typer.Option(help="The result as text.")] = None,
-    file: Annotated[str | None, typer.Option(help="A file that holds it; `-` is stdin.")] = None,
-    error: Annotated[bool, typer.Option("--error", help="The call failed, and this says why.")] = False,
-    partial: Annotated[bool, typer.Option("--partial", help="A piece of the text; more will come.")] = False,
+    file: Annotated[str | None, typer.Option(help="A file with the result; `-` is stdin.")] = None,
+    error: Annotated[bool, typer.Option("--error", help="The call failed; this text says why.")] = False,
+    partial: Annotated[bool, typer.Option("--partial", help="A part of the text; more follows.")] = False,
 ) -> int:
     asks = output is None and file is None and screen.answers  # whoever sits there
     given: Any = None if asks else result_text(output, file)
@@ -292,7 +290,7 @@ async def result(
             is_form = asked is not None and not (error or partial)
             given = answers_to(screen, asked) if asked is not None and is_form else result_text(output, file)
         await session.external_result(call, given, failed=error, partial=partial, by=whoami())
-    what = "a piece of the result" if partial else "the result"
+    what = "a part of the result" if partial else "the result"
     screen.show(Text(one_line(f"handed in {what} of {call}")))
     screen.document({"session": session.id, "received": [call]})
     return 0
@@ -302,17 +300,17 @@ async def result(
 async def settle(
     screen: Screen,
     name: Name,
-    call: Annotated[str, typer.Argument(metavar="CALL", help="The id of the call in doubt.")],
+    call: Annotated[str, typer.Argument(metavar="CALL", help="The id of the call whose outcome is unknown.")],
     *,
     happened: Annotated[bool, typer.Option("--happened/--did-not", help="Whether it ran.", show_default=False)],
-    output: Annotated[str, typer.Option(help="What it answered; the model reads it.")] = "",
+    output: Annotated[str, typer.Option(help="Its result; the model reads it.")] = "",
     reason: Annotated[str, typer.Option(help="How you know; the model reads it.")] = "",
     approver: options.As = None,
 ) -> int:
     async with opened(name) as root:
         session = await place_of(root, call, "settlement")
         await session.settle(call, happened=happened, output=output, by=decider(approver), reason=reason)
-    screen.show(Text(one_line(f"settled {call}: it {'happened' if happened else 'did not happen'}")))
+    screen.show(Text(one_line(f"resolved {call}: it {'happened' if happened else 'did not happen'}")))
     screen.document({"session": session.id, "settled": call, "happened": happened})
     return 0
 
@@ -337,7 +335,7 @@ async def interrupt(
     name: Name,
     *,
     message: Annotated[str | None, typer.Option(help="Becomes the next request.")] = None,
-    request: Annotated[str | None, typer.Option(help="Of this id alone; one that waits is dropped.")] = None,
+    request: Annotated[str | None, typer.Option(help="Only the request with this id; a queued one is dropped.")] = None,
 ) -> int:
     async with opened(name) as session:
         reply_id = await session.interrupt(message, request_id=request)
@@ -351,12 +349,12 @@ async def stop(
     screen: Screen,
     name: Name,
     call: Annotated[
-        str | None, typer.Argument(metavar="[CALL]", help="Id of the call that began it; without one, all.")
+        str | None, typer.Argument(metavar="[CALL]", help="Id of the call that started it; default: all.")
     ] = None,
     *,
     approver: options.As = None,
 ) -> int:
-    """The agent hears of it at its next reply. Exit 0 all of it is over, 3 nobody has heard so of some of it yet.
+    """The agent learns of it at its next reply. Exit 0 all has ended, 3 some has not reported its end yet.
     Example: longhaul stop nightly toolu_01
     """
     async with connected() as app:
@@ -373,15 +371,17 @@ async def say(
     name: Name,
     text: Annotated[str, typer.Argument(help="A request.")],
     *,
-    now: Annotated[bool, typer.Option("--now", help="The reply being made hears it at its next step.")] = False,
-    interrupt: Annotated[bool, typer.Option("--interrupt", help="The reply being made ends; this is next.")] = False,
-    request_id: Annotated[str | None, typer.Option(help="Sent again, it gives the same reply.")] = None,
+    now: Annotated[bool, typer.Option("--now", help="The current reply reads it at its next step.")] = False,
+    interrupt: Annotated[
+        bool, typer.Option("--interrupt", help="End the current reply; this request is next.")
+    ] = False,
+    request_id: Annotated[str | None, typer.Option(help="The same id sent again gives the same reply.")] = None,
 ) -> int:
     """Example: longhaul say nightly --now "Leave the old branch alone." """
     if not text.strip():
         raise Misuse("the text is empty; say what the agent should do")
     if now and interrupt:
-        raise Misuse("--now goes on with the reply being made, and --interrupt ends it; give one of the two")
+        raise Misuse("--now continues the current reply, and --interrupt ends it; give one of the two")
     when: When = "now" if now else "interrupt" if interrupt else "queue"
     async with opened(name) as session:
         reply_id = await session.submit(text, request_id=request_id, when=when)
@@ -392,10 +392,10 @@ async def say(
 
 @commands.command()
 async def observe(
-    screen: Screen, name: Name, text: Annotated[str, typer.Argument(help="What the agent shall know.")]
+    screen: Screen, name: Name, text: Annotated[str, typer.Argument(help="What the agent should know.")]
 ) -> int:
     if not text.strip():
-        raise Misuse("the text is empty; say what the agent shall know")
+        raise Misuse("the text is empty; say what the agent should know")
     async with opened(name) as session:
         await session.observe(text)
     screen.show(Text(one_line(f"{session.id} has observed it")))
@@ -410,12 +410,12 @@ async def notify(
     event: Annotated[str, typer.Argument(help="What the agent waits for; `wake` ends a sleep.")],
     *,
     payload: Annotated[str, typer.Option(help="Text that the agent reads with it, as data from outside.")] = "",
-    request_id: Annotated[str | None, typer.Option(help="Sent again, it counts once.")] = None,
+    request_id: Annotated[str | None, typer.Option(help="The same id sent again counts once.")] = None,
 ) -> int:
     """Example: longhaul notify nightly deployed --payload "build 81 is out" """
     async with opened(name) as session:
         woken = await session.notify(event, payload, request_id=request_id, by=whoami())
-    kept = "is not waiting for it just now; it is told when it does, once for each request id"
+    kept = "does not wait for it now; it gets the event when it does, once for each request id"
     screen.show(Text(one_line(f"{session.id} {'has woken up' if woken else kept}")))
     screen.document({"session": session.id, "event": event, "woken": woken})
     return 0

@@ -15,7 +15,7 @@ commands = options.SubjectCommands()
 
 @commands.command()
 async def trust(
-    folder: Annotated[Path, typer.Argument(help="Else the current one.")] = Path(),
+    folder: Annotated[Path, typer.Argument(help="Default: the current folder.")] = Path(),
     *,
     forget: Annotated[bool, typer.Option("--forget", help="Take it back.")] = False,
 ) -> int:
@@ -26,11 +26,13 @@ async def trust(
     folder = folder.resolve()
     if forget:
         folder_trust.forget(folder)
-        say(f"longhaul: not trusted any more: {one_line(str(folder))}")
+        say(f"longhaul: no longer trusted: {one_line(str(folder))}")
         return Exit.DONE
     found = folder_trust.look(folder)
     if not found.files:
-        raise Misuse(f"{str(found.folder)!r} holds neither longhaul.toml nor agents/*.toml: there is nothing to trust")
+        raise Misuse(
+            f"{str(found.folder)!r} contains neither longhaul.toml nor agents/*.toml: there is nothing to trust"
+        )
     show(found)
     found.remember()
     say(f"longhaul: trusted until it changes: {one_line(str(found.folder))}")

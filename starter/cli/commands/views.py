@@ -54,7 +54,7 @@ async def sessions(
     *,
     user: options.User = None,
     status: Annotated[str | None, typer.Option(help="idle, working, waiting or paused.")] = None,
-    long: Annotated[bool, typer.Option("--long", "-l", help="Ask each one how full its context is.")] = False,
+    long: Annotated[bool, typer.Option("--long", "-l", help="Ask each session how full its context is.")] = False,
 ) -> int:
     if status is not None and status not in STATUSES:
         raise Misuse(f"--status: there is no status {status!r}; there are: {', '.join(STATUSES)}")
@@ -93,10 +93,10 @@ def _details(status: Status | None) -> Iterator[Text]:
 async def show(
     screen: Screen,
     name: Name,
-    call: Annotated[str | None, typer.Argument(metavar="[CALL]", help="One call, with all that it answered.")] = None,
+    call: Annotated[str | None, typer.Argument(metavar="[CALL]", help="One call, with its whole output.")] = None,
     *,
-    calls: Annotated[bool, typer.Option("--calls", help="Every call, with all that it answered.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="All that was ever said, not what the model reads now.")] = False,
+    calls: Annotated[bool, typer.Option("--calls", help="Every call, with its whole output.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="The whole transcript, not what the model reads now.")] = False,
     as_: Annotated[
         str, typer.Option("--as", metavar="FORM", help="messages, or steps: actions, observations, condensations.")
     ] = "messages",
@@ -156,14 +156,14 @@ async def _show_calls(screen: Screen, name: Name, call_id: str | None) -> int:
         found = [call for call in made if call_id in (None, call.call_id)]
         if call_id is not None and not found:
             known = did_you_mean(call_id, (call.call_id for call in made))
-            raise Misuse(f"session {visible(name.session_id)!r} has made no call {visible(call_id)!r}; {known}")
+            raise Misuse(f"session {visible(name.session_id)!r} has no call {visible(call_id)!r}; {known}")
         if call_id is not None:
             found[-1] = await _in_whole(screen, session, found[-1])
     screen.document(found if call_id is None else found[-1])
     for call in found:
         screen.show(*in_full(call), Text())
     if not found:
-        screen.show(Text("no calls were made"))
+        screen.show(Text("there are no calls"))
     return 0
 
 
@@ -202,7 +202,9 @@ async def inbox(
     user: options.User = None,
     team: Annotated[str | None, typer.Option(help="Of agents with this `team`.")] = None,
     tool: Annotated[str | None, typer.Option(help="Calls of this tool.")] = None,
-    overdue: Annotated[bool, typer.Option("--overdue", help="Reminded of, escalated or expired.")] = False,
+    overdue: Annotated[
+        bool, typer.Option("--overdue", help="Only calls that were reminded of, escalated or expired.")
+    ] = False,
 ) -> int:
     async with connected() as app:
         found = await app.inbox(user=user, team=team, tool=tool, overdue=overdue)
@@ -289,7 +291,7 @@ def _shown_stopped(card: SessionCard, status: Status) -> Iterator[Text]:
     since = card.waiting_since if status.hold else status.paused_since
     yield Text(f"{_name(card)}, {render_session.ago(since)}", style="bold")
     if status.hold:
-        yield Text(f"  held: {one_line(status.hold)}", "red")
+        yield Text(f"  quarantined: {one_line(status.hold)}", "red")
     else:
         yield Text(f"  {one_line(render_session.paused(status))}", "yellow")
     resume = shlex.join(["longhaul", "resume", card.session_id, *_flags(card)])
@@ -326,9 +328,7 @@ def _stopped(card: SessionCard, status: Status) -> dict[str, object]:
 async def watch(
     s: Annotated[list[str], typer.Argument(metavar="S…", help="One session, or several in one feed.")],
     *,
-    start: Annotated[
-        int, typer.Option("--from", min=1, help="Number of the first event; its first one if not given.")
-    ] = 1,
+    start: Annotated[int, typer.Option("--from", min=1, help="Number of the first event; default: 1.")] = 1,
     user: options.User = None,
     agent: options.Agent = None,
     play: options.Play = False,

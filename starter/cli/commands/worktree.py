@@ -16,13 +16,15 @@ from longhaul.stores.worktrees.git import repository_at
 
 group = options.SubjectCommands(no_args_is_help=True)
 
-Repository = Annotated[Path, typer.Option("--repository", help="Its top; else the current directory.")]
+Repository = Annotated[
+    Path, typer.Option("--repository", help="Top of the repository; default: the current directory.")
+]
 Branch = Annotated[str, typer.Argument(metavar="BRANCH", help="As `worktree list` shows it.")]
 
 
 @group.command("list")
 async def list_worktrees(screen: Screen, *, repository: Repository = Path()) -> int:
-    """Show the branches on which sessions work in trees of their own, and where those lie."""
+    """List the working trees of sessions: branch, folder, session."""
     found = await asyncio.to_thread(lambda: worktrees.listed(repository_at(repository.resolve())))
     screen.document([{"branch": one.branch, "root": str(one.root), "workflow": one.session_key} for one in found])
     for one in found:
@@ -38,9 +40,9 @@ async def merge(
     branch: Branch,
     *,
     repository: Repository = Path(),
-    keep: Annotated[bool, typer.Option("--keep", help="Leave the tree and its branch there.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the tree and its branch.")] = False,
 ) -> int:
-    """Commit what lies in a session's tree, and merge it into what is checked out here.
+    """Commit the changes in a session's tree, and merge them into the current branch here.
 
     Example: longhaul worktree merge longhaul/3f9a0c1d2e4b
     """
@@ -48,15 +50,15 @@ async def merge(
     commit = await asyncio.to_thread(worktrees.merge, repository, data_dir, branch)
     if not keep:
         await asyncio.to_thread(worktrees.discard, repository, data_dir, branch)
-    screen.show(Text(one_line(f"merged {branch} as {commit[:12]}" if commit else f"{branch} holds nothing new")))
+    screen.show(Text(one_line(f"merged {branch} as {commit[:12]}" if commit else f"{branch} contains nothing new")))
     screen.document({"branch": branch, "merged": commit, "kept": keep})
     return 0
 
 
 @group.command()
 async def discard(screen: Screen, branch: Branch, *, repository: Repository = Path()) -> int:
-    """Throw away a session's tree and its branch, with all that lies in them."""
+    """Delete a session's tree and its branch, with everything in them."""
     gone = await asyncio.to_thread(worktrees.discard, repository.resolve(), Settings().data_dir, branch)
-    screen.show(Text(one_line(f"threw away {gone.branch} and {gone.root}")))
+    screen.show(Text(one_line(f"deleted {gone.branch} and {gone.root}")))
     screen.document({"branch": gone.branch, "root": str(gone.root)})
     return 0

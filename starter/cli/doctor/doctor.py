@@ -29,7 +29,7 @@ def settings_here() -> tuple[Settings, Check]:
         return SettingsOfTheUser(), _untrusted(error.found.folder)
     except BadSettingsFile as error:
         # That of the user raises here again.
-        return SettingsOfTheUser(), Check(NAME, ok=False, detail="its files can't be used", mend=str(error))
+        return SettingsOfTheUser(), Check(NAME, ok=False, detail="its files cannot be used", mend=str(error))
 
 
 def _agents_here() -> Check:
@@ -42,7 +42,7 @@ def _agents_here() -> Check:
 
 
 def _untrusted(folder: Path) -> Check:
-    mend = f"look into its longhaul.toml and agents/, then `longhaul trust {shlex.quote(str(folder))}`"
+    mend = f"read its longhaul.toml and agents/, then `longhaul trust {shlex.quote(str(folder))}`"
     return Check(NAME, ok=False, detail=f"{folder} is not trusted: commands that need its files are refused", mend=mend)
 
 

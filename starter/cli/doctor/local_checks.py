@@ -57,14 +57,14 @@ def sandbox(settings: Settings) -> Check:
     problem, wanted = bwrap_problem(), settings.sandbox
     if wanted == "off":
         possible = problem or "bubblewrap would work here: LONGHAUL_SANDBOX=proven"
-        return Check("sandbox", ok=True, detail=f"off: nothing holds what runs unasked to its proof ({possible})")
+        return Check("sandbox", ok=True, detail=f"off: commands that run without approval have no sandbox ({possible})")
     if problem:
-        mend = "install bubblewrap and allow it user namespaces; LONGHAUL_SANDBOX=off does without, at your own risk"
-        what = "no command of Bash runs" if wanted == "all" else "even commands that only read are asked about"
+        mend = "install bubblewrap and allow it user namespaces; LONGHAUL_SANDBOX=off runs without, at your own risk"
+        what = "no Bash command runs" if wanted == "all" else "even commands that only read ask"
         return Check("sandbox", ok=False, detail=f"{wanted}: {what}, for {problem}", mend=mend)
     network = "with network" if settings.sandbox_network else "no network"
-    rest = f"so does everything else, {network}" if wanted == "all" else "what somebody allowed runs outside of it"
-    return Check("sandbox", ok=True, detail=f"{wanted}: what runs unasked runs in bubblewrap; {rest}")
+    rest = f"so does everything else, {network}" if wanted == "all" else "allowed commands run outside it"
+    return Check("sandbox", ok=True, detail=f"{wanted}: commands that run without approval run in bubblewrap; {rest}")
 
 
 def python() -> Check:
@@ -130,9 +130,7 @@ def redis(url: str) -> Check:
             client.ping()
     except (RedisError, ValueError, OSError) as error:
         # The address may hold a password, and redis does not repeat it in its errors.
-        return Check(
-            "redis", ok=False, detail=f"{type(error).__name__}", mend="start Redis, or mend LONGHAUL_REDIS_URL"
-        )
+        return Check("redis", ok=False, detail=f"{type(error).__name__}", mend="start Redis, or fix LONGHAUL_REDIS_URL")
     return Check("redis", ok=True, detail="answers")
 
 
@@ -164,7 +162,7 @@ def _instructions(title: str, spec: AgentSpec, root: Path) -> Iterator[Check]:
     files = find_project_files(root, left_out.append) if own else []
     read = ", ".join((f"{len(skills)} skill{'' if len(skills) == 1 else 's'}", *(file.path for file in files)))
     detail = "; ".join((f"{read} in {root}", *left_out))
-    yield Check(title, ok=not left_out, detail=detail, mend="change these files, or take them away")
+    yield Check(title, ok=not left_out, detail=detail, mend="change or remove these files")
 
 
 def ripgrep() -> Check:

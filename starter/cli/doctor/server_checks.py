@@ -56,7 +56,7 @@ async def on_the_stores(settings: Settings) -> AsyncIterator[Check]:
 
 async def store(settings: Settings) -> Check:
     """The same that a worker opens, asked for a user that nobody is."""
-    mend = "mend LONGHAUL_STORE, here and for the workers, or start what it names"
+    mend = "fix LONGHAUL_STORE, here and for the workers, or start what it names"
     try:
         if settings.shared and (alone := why_not_shared(settings.store)):
             return Check("store", ok=False, detail=alone, mend=mend, essential=True)
@@ -74,7 +74,7 @@ async def store(settings: Settings) -> Check:
 
 async def blobs(settings: Settings) -> Check:
     """Asked for the blobs of a session that nobody has."""
-    mend = "mend LONGHAUL_BLOBS, here and for the workers, or start what it names"
+    mend = "fix LONGHAUL_BLOBS, here and for the workers, or start what it names"
     try:
         opened = blobs_of(settings)
         try:
@@ -90,7 +90,7 @@ async def blobs(settings: Settings) -> Check:
 
 async def keys(settings: Settings) -> Check | None:
     """With which keys sessions are encrypted; None where they are not."""
-    mend = "mend LONGHAUL_MASTER_KEY and LONGHAUL_KEYS, here and for the workers, or start what they name"
+    mend = "fix LONGHAUL_MASTER_KEY and LONGHAUL_KEYS, here and for the workers, or start what they name"
     try:
         opened = keyring_of(settings)
         if opened is None:
@@ -132,18 +132,18 @@ async def durable(name: str, url: str) -> Check:
     try:
         client, sentinels = connect(target_of(url)[0])
     except BadStoreSetting as error:
-        return Check(name, ok=False, detail=str(error), mend="mend the address")
+        return Check(name, ok=False, detail=str(error), mend="fix the address")
     try:
         found = await client.config_get(*WANTED)
     except (RedisError, OSError) as error:
         # Many that are rented out let nobody ask.
-        return Check(name, ok=True, detail=f"can't be told: {type(error).__name__}")
+        return Check(name, ok=True, detail=f"unknown: {type(error).__name__}")
     finally:
         for opened in (client, *sentinels):
             await opened.aclose()
     read = {_text(key): _text(value) for key, value in found.items()}
     wrong = [f"{key} {value}" for key, value in WANTED.items() if read.get(key, value) != value]
-    shown = ", ".join(f"{key} is {read.get(key, 'not told')}" for key in WANTED)
+    shown = ", ".join(f"{key} is {read.get(key, 'unknown')}" for key in WANTED)
     return Check(name, not wrong, shown, " and ".join(f"redis-cli CONFIG SET {each}" for each in wrong))
 
 
@@ -199,7 +199,7 @@ async def worker(client: Client, settings: Settings) -> Check:
     try:
         found = await workers(client, queue)
     except RPCError as error:
-        return Check("worker", ok=True, detail=f"can't be told: {error.message}")
+        return Check("worker", ok=True, detail=f"unknown: {error.message}")
     seen = f"{len(found)} polled the task queue {queue!r} in the last minute"
     mend = "start one with `longhaul worker`, or set LONGHAUL_TASK_QUEUE to theirs"
     return Check("worker", bool(found), seen if found else f"none polls the task queue {queue!r}", mend)
@@ -218,10 +218,10 @@ async def environment(client: Client, settings: Settings) -> AsyncIterator[Check
         )
         await _forget(client, name)
     except (RPCError, WorkflowFailureError) as error:
-        yield Check("worker's environment", ok=False, detail=f"no worker tells it ({error})", mend="its log says why")
+        yield Check("worker's environment", ok=False, detail=f"no worker reports it ({error})", mend="its log says why")
         return
     yield Check("worker's release", ok=True, detail=told.release or "not installed as a package")
-    yield Check(WORKERS_KEYS, ok=True, detail=", ".join(told.keys) or "none of a model provider is set")
+    yield Check(WORKERS_KEYS, ok=True, detail=", ".join(told.keys) or "no key of a model provider is set")
     mend = "run `make setup`, or install ripgrep, where the worker runs"
     yield Check("worker's rg", bool(told.ripgrep), told.ripgrep or "not found: it lacks the tool Grep", mend)
     detail = told.sandbox or "bubblewrap works there"
@@ -249,7 +249,7 @@ async def versions(client: Client, settings: Settings) -> Check:
     try:
         current = current_build(await describe(client, build.deployment))
     except RPCError as error:
-        return Check("version", ok=True, detail=f"can't be told: {error.message}")
+        return Check("version", ok=True, detail=f"unknown: {error.message}")
     detail = f"this is build {build.id!r} of {build.deployment!r}; the current one is {current or 'not set'!r}"
     return Check("version", current == build.id, detail, mend=f"run `{build.promote_command}` where its workers run")
 

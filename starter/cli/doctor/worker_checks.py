@@ -35,7 +35,7 @@ from longhaul.stores.streams.streams import BadStreamsSetting, Streams, StreamsU
 
 SECONDS = 5.0
 """Within which an address has to say anything at all."""
-_MEND_MODEL = "mend [models.{name}] in longhaul.toml, or LONGHAUL_MODELS, where workers start"
+_MEND_MODEL = "fix [models.{name}] in longhaul.toml, or LONGHAUL_MODELS, where workers start"
 
 
 async def on_the_models(settings: Settings) -> AsyncIterator[Check]:
@@ -88,7 +88,7 @@ async def _check_model(name: str, table: Any, providers: Providers) -> Check:
     if address and (why := await _silent(address)):
         return Check(title, ok=False, detail=f"{told}: the address does not answer ({why})", mend=mend)
     if not tells_family(profile):
-        detail = f"{told}: its family is not known, so its window, thinking and limits are guessed"
+        detail = f"{told}: its family is unknown, so its window, thinking and limits are guessed"
         return Check(title, ok=False, detail=detail, mend=f'write family = "…", or "other", into [models.{name}]')
     return Check(title, ok=True, detail=f"{told}, {'no key' if key_env == NO_KEY else f'{key_env} is set'}")
 
@@ -103,7 +103,7 @@ async def _silent(address: str) -> str:
     return ""
 
 
-_MEND_SERVER = "mend [mcp.{name}] in longhaul.toml, or LONGHAUL_MCP, where workers start; or start the server"
+_MEND_SERVER = "fix [mcp.{name}] in longhaul.toml, or LONGHAUL_MCP, where workers start; or start the server"
 
 
 async def on_the_mcp_servers(settings: Settings) -> AsyncIterator[Check]:
@@ -150,7 +150,7 @@ async def on_the_wiring(settings: Settings) -> AsyncIterator[Check]:
 async def streams(settings: Settings) -> Check:
     """Written to as a worker does, and read from as a client does, at the address that sessions tell."""
     what = "LONGHAUL_REDIS_URL" if settings.redis_url else "LONGHAUL_DATA_DIR"
-    mend = f"start what {what} names, or mend it; until then replies come whole and not as they are written"
+    mend = f"start what {what} names, or fix it; until then replies appear when they are complete"
     try:
         opened = open_streams(settings.redis_url, data_dir=settings.data_dir)
         try:
@@ -183,7 +183,7 @@ def notify(settings: Settings) -> Check:
     try:
         found = open_channels(settings.notify)
     except BadNotifySetting as error:
-        return Check("notify", ok=False, detail=str(error), mend="mend LONGHAUL_NOTIFY where workers start")
+        return Check("notify", ok=False, detail=str(error), mend="fix LONGHAUL_NOTIFY where workers start")
     return Check("notify", ok=True, detail=f"{len(found)} target{'' if len(found) == 1 else 's'}")
 
 
@@ -192,5 +192,5 @@ def analyzers(settings: Settings) -> Check:
     try:
         found = load_analyzers(settings.analyzers)
     except AnalyzerSetupError as error:
-        return Check("analyzers", ok=False, detail=str(error), mend="mend LONGHAUL_ANALYZERS where workers start")
+        return Check("analyzers", ok=False, detail=str(error), mend="fix LONGHAUL_ANALYZERS where workers start")
     return Check("analyzers", ok=True, detail=", ".join(found))

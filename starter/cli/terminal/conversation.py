@@ -182,7 +182,7 @@ class Conversation:
         """End our reply; says why where that can't be done."""
         for one in (self, *self._below.values()):
             one.ask_no_more()
-        self._screen.remark(Text("interrupting (Ctrl-C again leaves at once)"))
+        self._screen.remark(Text("interrupting (press Ctrl-C again to leave at once)"))
         try:
             await self.session.interrupt(reply_id=self.reply_id)
         except (NoSession, Refused) as refusal:
@@ -330,7 +330,7 @@ class Conversation:
                     if not gone.is_set() and answers_call(event, call):
                         gone.set()
                         self._screen.end_line()
-                        self._screen.show(Text("\nthis needs no answer from here any more:", "yellow"))
+                        self._screen.show(Text("\nthis needs no answer from here anymore:", "yellow"))
                         self._screen.show(*(decided(event, lambda _: call.tool) if event.type == CONFIRMED else ()))
 
     async def _send(self, printer: ReplyPrinter, answers: Sequence[tuple[PendingCall, Allow | Deny]]) -> None:
@@ -350,7 +350,7 @@ class Conversation:
 
     async def _parked(self, reply_id: str, pending: Sequence[PendingCall]) -> Outcome:
         if pending[0].reply_id != reply_id:
-            self._screen.show(Text("queued behind a reply that waits:", style="yellow"))
+            self._screen.show(Text("queued after a reply that waits:", style="yellow"))
         if self._screen.answers:
             for call in pending:
                 self._screen.show(Text(f"waits: {one_line(call.tool)}"))

@@ -214,7 +214,7 @@ def _answer(screen: Screen, server: str, question: ServerQuestion) -> dict[str, 
         Text(f"The MCP server {server!r} asks: {visible(question.message)}", style="bold yellow"), Text(WARNING)
     )
     if question.url:
-        screen.show(Text(f"It wants you to open this yourself, and then to accept: {visible(question.url)}"))
+        screen.show(Text(f"It asks you to open this yourself, and then to accept: {visible(question.url)}"))
     action = _action(screen)
     if action != "accept" or question.url:
         return {"action": action}
@@ -233,4 +233,4 @@ def _action(screen: Screen) -> str:
 
 
 def _left() -> Misuse:
-    return Misuse("nothing was answered; the question still waits. Give the answer as --output JSON, or decline it")
+    return Misuse("nothing was answered, and the question still waits; give the answer with --output JSON, or decline")

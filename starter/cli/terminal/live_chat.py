@@ -238,9 +238,9 @@ ENDING_SECONDS = 1.0
 """So long after its last word a reply may take to end: what is typed at once must not be refused for it."""
 
 _TAKEN: Mapping[When, str] = {
-    "queue": "queued: it is read when this reply has ended; /drop takes it back",
-    "now": "it is told at the next step",
-    "interrupt": "the reply ends, and this is next",
+    "queue": "queued until this reply has ended; /drop removes it",
+    "now": "the agent reads it at its next step",
+    "interrupt": "the reply ends, and this request is next",
 }
 
 
@@ -295,7 +295,7 @@ class LiveChat:
                 raise error
         if self.conversation.has_begun:
             how = shlex.join(["longhaul", "chat", "--session", self.session.id, *flags_of(self.session)])
-            word = "the session goes on" if self.conversation.reply_id is not None else "to come back"
+            word = "the session continues" if self.conversation.reply_id is not None else "to come back"
             self.screen.remark(Text(f"{word}: {one_line(how)}", "dim"))
         return Exit.DONE
 

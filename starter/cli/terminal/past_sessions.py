@@ -62,7 +62,7 @@ def shown_again(messages: Sequence[Msg], screen: Screen) -> Iterator[Text]:
         return shown
 
     if messages:
-        yield Text("what was said last:", "dim")
+        yield Text("the last messages:", "dim")
     yield from render_session.transcript(
         messages,
         width=screen.width,
@@ -99,7 +99,7 @@ class PausedSession:
             return False
         if event.name == "resumed" and self._told:
             by = one_line(str(event.value["by"]))
-            self._screen.show(Text(f"it goes on{f': resumed by {by}' if by else ''}", "magenta"))
+            self._screen.show(Text(f"it continues{f': resumed by {by}' if by else ''}", "magenta"))
             self._still = self._told = False
         self._unsure = True
         return True
@@ -131,11 +131,11 @@ async def found_again(app: Longhaul, screen: Screen, wishes: Wishes, which: Whic
     agent = None if wishes.agent is None else find_agent(wishes.agent).name
     cards = [card for card in await app.sessions(user=wishes.user, closed=True) if agent in (None, card.agent)]
     if not cards:
-        raise Misuse("there is no session to come back to; leave out --continue and --pick to begin one")
+        raise Misuse("there is no session to continue; leave out --continue and --pick to start one")
     card = max(cards, key=_newest) if which == "newest" else await _picked(app, screen, cards)
     session = await as_it_was(app, app.attach(card))
     if session is None:
-        raise Misuse(f"what there was of session {one_line(card.session_id)!r} can't be read any more; begin another")
+        raise Misuse(f"what there was of session {one_line(card.session_id)!r} cannot be read anymore; start another")
     await adjust(app, session, wishes)
     return session
 

@@ -25,13 +25,13 @@ from longhaul.workflows.contract import WaitingRequest
 LOOK_BACK_MESSAGES = 400
 """Among which calls are looked for: the whole of a long session would take its time."""
 SESSION_HELP = {
-    "/model [NAME]": "ask another model from the next step on; without a name: which one",
-    "/mode [MODE]": "what it may do unasked from now on; without a mode: which one",
-    "/cost": "the tokens that it took",
+    "/model [NAME]": "use another model from the next step on; without a name: show the model",
+    "/mode [MODE]": "what it may do without approval from now on; without a mode: show the mode",
+    "/cost": "the tokens and cost",
     "/diff": "what Edit and Write have changed",
-    "/output [N]": "all that the last call has answered, or the Nth last, or the one named (Ctrl-O: the last)",
-    "/clear": "go on in a new session of the same agent; this one stays as it is",
-    "/undo": "go on in a copy that does not know of the last request; files stay as they are",
+    "/output [N]": "the whole output of the last call, of the Nth last, or of the named call (Ctrl-O: the last)",
+    "/clear": "continue in a new session of the same agent; this one stays as it is",
+    "/undo": "continue in a copy without the last request; files stay as they are",
 }
 
 
@@ -74,7 +74,7 @@ class SessionCommands:
             self._say(f"model {(await self._session.status()).model}")
             return
         await self._session.configure(model=located(name), by=self._by)
-        self._say(f"from the next step on: model {name}; a call that waits for its provider is made anew with it")
+        self._say(f"from the next step on: model {name}; a call that waits for its provider is sent again with it")
 
     async def _mode(self, name: str) -> None:
         if not name:
@@ -147,29 +147,29 @@ class SessionCommands:
 
     async def _check_idle(self) -> None:
         if not await self._chat.is_idle():
-            raise Refused("a reply is being made; /interrupt ends it, or wait for its end")
+            raise Refused("a reply is running; wait for its end, or /interrupt it")
 
 
 HELP = {
-    "/now TEXT": "tell the agent at its next step, in the midst of its reply",
-    "/interrupt [TEXT]": "end the reply that is being made; the text becomes the next message",
-    "/stop [CALL]": "stop what works in the background: the command or sub-agent of that call, or all (see /tasks)",
-    "/queue": "what waits for its turn",
-    "/drop [N]": "take back a message that waits: the last one, or number N of the queue",
-    "/pause [WHY]": "begin nothing new until /resume; what runs ends by itself",
-    "/step": "let it take one step, and stand still again",
-    "/resume": "let it go on",
-    "/approve [CALL]": "ask again about what was left for later",
+    "/now TEXT": "send it to the agent at its next step, during its reply",
+    "/interrupt [TEXT]": "end the current reply; the text becomes the next message",
+    "/stop [CALL]": "stop background work: the command or sub-agent of that call, or all (see /tasks)",
+    "/queue": "the queued messages",
+    "/drop [N]": "remove a queued message: the last, or number N",
+    "/pause [WHY]": "start nothing new until /resume; running calls end",
+    "/step": "take one step, and pause again",
+    "/resume": "continue",
+    "/approve [CALL]": "ask again about calls that you left waiting",
     "/observe TEXT": "let the agent know, without asking for a reply",
-    "/status": "how the session stands, and what it has used",
-    "/tasks": "the list of tasks that the agent keeps, and what works in the background",
-    "/compact": "make the context shorter",
+    "/status": "the session's status, and what it has used",
+    "/tasks": "the agent's list of tasks, and background work",
+    "/compact": "compress the context",
     **SESSION_HELP,
-    "/quit": "leave; the session goes on (Ctrl-D too)",
+    "/quit": "leave; the session continues (Ctrl-D too)",
 }
 NAMES = tuple(dict.fromkeys([*(usage.partition(" ")[0] for usage in HELP), "/help"]))
 _KEYS = (
-    "Alt+Enter and Ctrl-J begin a new line, Ctrl-R looks for what was typed before, Tab completes commands, modes, and "
+    "Alt+Enter and Ctrl-J start a new line, Ctrl-R searches what you typed before, Tab completes commands, modes, and "
     "files behind an @."
 )
 _NEEDS_TEXT = ("/now", "/observe")
@@ -229,7 +229,7 @@ class Commands:
         try:
             await work(rest)
         except NoSession:
-            self._say("the session begins with your first message")
+            self._say("the session starts with your first message")
 
     async def ended(self) -> None:
         """Until what a command has left running ends: for a chat that can't show it while a line is read."""
@@ -256,9 +256,9 @@ class Commands:
         for number, request in enumerate(waiting, start=1):
             text = self._chat.text_of(request.request_id) or f"(of somebody else: {request.request_id})"
             line = Text.assemble((f"{number:>3} ", "bold"), one_line(text))
-            self._screen.show(line.append(" (told at the next step)" if request.joins else "", "dim"))
+            self._screen.show(line.append(" (read at the next step)" if request.joins else "", "dim"))
         if not waiting:
-            self._say("nothing waits for its turn")
+            self._say("no message is queued")
 
     async def _drop(self, which: str) -> None:
         waiting = await self._waiting()
@@ -275,18 +275,18 @@ class Commands:
     async def _pause(self, why: str) -> None:
         changed = await self._session.pause(why=why, by=self._by)
         if not changed:
-            self._say("it was paused already; /resume lets it go on, /step lets it take one step")
+            self._say("it was paused already; /resume continues it, /step takes one step")
         elif not self._chat.busy:
             self._say("paused: what you say waits until /resume, or /step by step", "magenta")
 
     async def _step(self, _: str) -> None:
         await self._session.step(by=self._by)
-        self._say("one step, and then it stands still again")
+        self._say("one step, and then it pauses again")
 
     async def _resume(self, _: str) -> None:
         await self._session.resume(by=self._by)
         if not self._chat.busy:
-            self._say("it goes on", "magenta")
+            self._say("it continues", "magenta")
 
     async def _status(self, _: str) -> None:
         status, pending = await self._session.status(), await self._session.own_pending()
@@ -335,5 +335,5 @@ class Commands:
             self._screen.show_folded(Text.assemble((f"{usage:<18} ", "bold"), meaning))
         if self._screen.renders:
             self._screen.show_folded(Text(_KEYS, "dim"))
-        self._say("What you type while it works waits for its turn.")
+        self._say("What you type while it works is queued.")
         self._say("Ctrl-C empties the line, then interrupts the reply, then leaves.")

@@ -186,10 +186,10 @@ class StreamedText:
 
     def _happened(self, event: AgentEvent) -> None:
         if event.name == UNAVAILABLE and self._screen.shows_live:
-            self._screen.remark(Text(f"nothing is shown while it is made: {one_line(str(event.value))}", style="dim"))
+            self._screen.remark(Text(f"nothing is shown while it runs: {one_line(str(event.value))}", style="dim"))
         elif event.name == LOST and self._screen.shows_live:
             self._screen.show(Text("(some of this is missing)", style="yellow"))
         elif event.name == RESTARTED and self._screen.shows_live:
             self._blocks = []
             if self._writer.drop():
-                self._screen.show(Text("(begun anew: what was shown of it does not count)", style="yellow"))
+                self._screen.show(Text("(started again: what was shown of it does not count)", style="yellow"))

@@ -439,7 +439,7 @@ async def message_of(
 def _tell_lacking(reply_id: str, found: ReplyResult, told: str) -> str:
     """Logged once; returns what was told last."""
     if found.lacking and found.lacking != told:
-        log.warning("reply %s waits for a worker that can go on: %s", reply_id, one_line(found.lacking))
+        log.warning("reply %s waits for a worker that can continue: %s", reply_id, one_line(found.lacking))
     return found.lacking or told
 
 

@@ -104,7 +104,7 @@ class BlobsAway(Unavailable):
 
 
 class NoWorker(Unavailable):
-    """Nobody polls the session's task queue; the session goes on by itself when a worker does."""
+    """Nobody polls the session's task queue; the session continues by itself when a worker does."""
 
 
 SILENCES = (Stuck, Unexplained, BlobsAway, NoWorker)
@@ -112,8 +112,8 @@ SILENCES = (Stuck, Unexplained, BlobsAway, NoWorker)
 
 
 class HistoryLost(Stuck, Damaged):
-    """What its history refers to is gone from the blobs. The sentence says what is missing, and how the session goes on
-    from its last checkpoint, should nobody be able to put it back."""
+    """What its history refers to is gone from the blobs. The sentence says what is missing, and how the session
+    continues from its last checkpoint, should nobody be able to put it back."""
 
 
 class Asking:
@@ -238,15 +238,15 @@ class Asking:
     def _meant(self, why: str) -> Exception | None:
         """What a worker has said in place of an answer, as far as it is about what the session is made of."""
         if BLOBS_AWAY in why:
-            return BlobsAway(f"the {self._named} waits: {why}; it goes on by itself when that can be reached")
+            return BlobsAway(f"the {self._named} waits: {why}; it continues by itself when that can be reached")
         if KEY_DELETED in why:
-            return NoSession(f"there is no {self._named} any more: {why[max(why.find(KEY_DELETED), 0) :]}")
+            return NoSession(f"the {self._named} no longer exists: {why[max(why.find(KEY_DELETED), 0) :]}")
         if HISTORY_LOST in why:
             return self._stuck(why, HistoryLost)
-        return self._stuck(f"workers can't replay its history: {why}") if UNREPLAYABLE in why else None
+        return self._stuck(f"workers cannot replay its history: {why}") if UNREPLAYABLE in why else None
 
     def _stuck(self, why: str, kind: type[Stuck] = Stuck) -> Stuck:
-        return kind(f"the {self._named} can't go on: {why}; `longhaul rescue` brings it back from its last checkpoint")
+        return kind(f"the {self._named} cannot continue: {why}; `longhaul rescue` restores it from its last checkpoint")
 
     async def _why_silent(self, answered: str) -> Exception:
         """Its last task has failed, or nobody polls for it. Some questions more to the server: whoever hears of it has
@@ -255,17 +255,17 @@ class Asking:
         queue = (await self.handle.describe()).task_queue
         # Pollers are listed for a minute after they are gone; of a query the server says it sooner.
         if _UNPOLLED in answered or not await workers(self.client, queue):
-            before = f" (what was tried last has failed: {failure.message})" if failure else ""
+            before = f" (the last attempt failed: {failure.message})" if failure else ""
             return NoWorker(
-                f"no worker polls the task queue {queue!r}, so nobody works for the {self._named}{before}; it goes on "
-                "by itself when one does: start one with `longhaul worker`"
+                f"no worker polls the task queue {queue!r}, so nothing works for the {self._named}{before}; it "
+                "continues by itself when one does: start one with `longhaul worker`"
             )
         if failure is None:
             # Of a task that was lost first, with its worker, later failures are not written down before more comes.
             return Unexplained(
-                f"the {self._named} does not go on: workers poll {queue!r}, and its history does not say what fails, "
-                "or whether they are too busy for it; look into their log, or send it a message: what fails next is "
-                "written down then"
+                f"the {self._named} does not continue: workers poll {queue!r}, and its history does not say what "
+                "fails, or whether they are too busy for it; look into their log, or send it a message: the next "
+                "failure is recorded then"
             )
         if failure.application_failure_info.type == BlobsUnavailable.__name__ and BLOBS_AWAY not in failure.message:
             return self._meant(f"{BLOBS_AWAY}: {failure.message}") or Stuck(failure.message)

@@ -108,15 +108,15 @@ class Entries:
         except HistoryUnreadable as error:
             sealed = status.segments[-1].last_seq
             raise HistoryUnreadable(
-                f"entries {segment.first_seq} to {segment.last_seq} of session {status.session_id!r} stand in the blob "
-                f"store, and can't be read from here: {error}. What came after entry {sealed} can be read"
+                f"entries {segment.first_seq} to {segment.last_seq} of session {status.session_id!r} are in the blob "
+                f"store, and cannot be read from here: {error}. What came after entry {sealed} can be read"
             ) from error
 
 
 def _check_gap(status: Status, wanted: int, found: int) -> None:
     if found > wanted:
         raise HistoryUnreadable(
-            f"entries {wanted} to {found - 1} of session {status.session_id!r} stand in none of its segments; "
+            f"entries {wanted} to {found - 1} of session {status.session_id!r} are in none of its segments; "
             "what came after them can be read"
         )
 

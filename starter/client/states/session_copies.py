@@ -97,10 +97,10 @@ async def outputs_elsewhere(state: AgentState, taker: KeepsOutputs) -> str:
         async with taker.outputs() as own:
             lacks = wanted - await own.known()
     except (Unreachable, BlobsUnavailable) as error:
-        return f"whether {_outputs(len(wanted))} can be read here is not known: {one_line(str(error))}"
+        return f"whether {_outputs(len(wanted))} can be read here is unknown: {one_line(str(error))}"
     if not lacks:
         return ""
-    return f"{_outputs(len(lacks))} can't be read here: left among the blobs of the session that made them"
+    return f"{_outputs(len(lacks))} cannot be read here: left in the blobs of the session that made them"
 
 
 def _outputs(count: int) -> str:
@@ -335,7 +335,7 @@ class Kept:
             mark = mark_over(record, self.user_id, self.agent, self.session_id)
             if await written(store, mark, record):
                 return StoredCopies(run if is_open else None, mark, record=record is not None and not record.deleted_at)
-        raise Unreachable(f"{self._named} was written by others again and again; nothing is deleted yet")
+        raise Unreachable(f"{self._named} was written by others repeatedly; nothing is deleted yet")
 
     @property
     def _named(self) -> str:

@@ -58,7 +58,7 @@ def with_value(document: dict[str, Any], path: str, value: Any) -> dict[str, Any
     """
     steps = steps_of(path)
     if steps[0] in FIXED or ".".join(str(step) for step in steps) in FIXED:
-        raise BadPath(f"{path}: this is the session's own and stays as it is")
+        raise BadPath(f"{path}: this belongs to the session and cannot be changed")
     changed = deepcopy(document)
     place: Any = changed
     for at, step in enumerate(steps[:-1]):
@@ -72,7 +72,7 @@ def _inside(place: Any, step: str | int, path: str) -> Any:
         case dict():
             fields = cast(dict[str, Any], place)
             if step not in fields:
-                raise BadPath(f"{path}: there is nothing of that name; {did_you_mean(str(step), fields)}")
+                raise BadPath(f"{path}: there is no field of that name; {did_you_mean(str(step), fields)}")
             return fields[str(step)]
         case list():
             if not isinstance(step, int) or step >= len(place):
@@ -91,7 +91,7 @@ def _put(place: Any, step: str | int, value: Any, path: str) -> None:
         case list() if isinstance(step, int) and step == len(place):
             place.append(value)
         case dict():
-            raise BadPath(f"{path}: {step!r} is no name of a field; names stand after a dot, or in quotes in brackets")
+            raise BadPath(f"{path}: {step!r} is no name of a field; a name follows a dot, or in quotes in brackets")
         case _:
             _inside(place, step, path)
 
@@ -156,7 +156,7 @@ def edited(state: AgentState, changes: Mapping[str, Any]) -> AgentState:
     for path in changes:
         # A field of another name is nobody's: it would be dropped without a word.
         if not _leads(changed, steps_of(path)):
-            raise BadPath(f"{path}: nothing of that name can stand there")
+            raise BadPath(f"{path}: there can be no field of that name")
     return changed
 
 

@@ -133,7 +133,7 @@ class Stored:
             ledger = await self._reading.ledger()
             state, count = repaired(ledger.state)
             if count:
-                why = f"a repair: {count} attachments and thoughts are out of the context"
+                why = f"a repair removed {count} attachments and thinking blocks from the context"
                 body = replacement(state, by=by, why=why, expected_seq=ledger.keeping.changed)
                 await self._sending.update("replace_state", body)
             return count

@@ -110,7 +110,7 @@ async def test_two_people_have_to_approve_and_an_edit_begins_anew(cli: Cli, app:
     assert (again.code, "'eve' has approved 'ana' already; somebody else has to" in again.err) == (2, True)
     assert (nameless.code, "takes 2 approvals; say who you are" in nameless.err) == (2, True)
     assert "1 of 2 (by eve)" in shown.out
-    assert edited.out == "approved pay ana (1 of 2; somebody else has to approve it too)\n"
+    assert edited.out == "approved pay ana (1 of 2; another person must approve it too)\n"
     assert second.document == {"session": "vault", "decision": "allow", "decided": ["ana"]}
     assert paid(ledger) == ["bo"]
 
@@ -148,7 +148,7 @@ async def test_several_calls_are_approved_unasked_with_all_alone(cli: Cli, app: 
 
     for several in (bare, with_rules):
         assert several.code == 2
-        assert "2 calls wait, and nobody can be asked here about each: ana, bo" in several.err
+        assert "2 calls wait, and there is no terminal to ask about each: ana, bo" in several.err
         assert "--all" in several.err
     assert (both.code, "--all is for all calls that wait" in both.err) == (2, True)
     assert every.out == "approved pay ana\napproved pay bo\n"

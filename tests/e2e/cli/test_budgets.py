@@ -69,6 +69,6 @@ def test_a_budget_that_can_t_be_is_said_in_a_sentence(cli: Cli) -> None:
     assert (refused.code, "max_cost: Input should be greater than 0 (it is 0.0)" in refused.err) == (2, True), refused
     assert cli("run", "Go", "--model", model, "--session", "lavish-miller").code == 0
     late = cli("run", "Go", "--session", "lavish-miller", "--max-cost", "2")
-    assert (late.code, "--max-cost: session 'lavish-miller' has begun" in late.err) == (2, True), late
+    assert (late.code, "--max-cost: session 'lavish-miller' has started" in late.err) == (2, True), late
     shown = cli("budget", "lavish-miller")
     assert (shown.code, "session 'lavish-miller' has no budget" in shown.err) == (2, True), shown

@@ -128,7 +128,9 @@ def test_ctrl_c_interrupts_and_the_chat_goes_on_and_another_model_rescues_a_repl
         terminal.until("One by")
         terminal.types("\x03")
         terminal.until("interrupted")
-        terminal.steps(("/model tide\r", "on: model tide"), ("hail\r", "! waits for a worker that can go on: no model"))
+        terminal.steps(
+            ("/model tide\r", "on: model tide"), ("hail\r", "! waits for a worker that can continue: no model")
+        )
         terminal.steps((f"/model {model}\r", "on: model scripted:"), ("", "harbour is full."))
         terminal.types("\x04")
         seen = terminal.end()

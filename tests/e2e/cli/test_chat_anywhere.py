@@ -61,7 +61,7 @@ def test_every_habit_has_room_in_38_columns(cli: Cli) -> None:
             ("/cost\r", "tasks 1/2: Light it"),
             ("/status\r", "slim: idle"),
             ("/taks\r", "did you\n  mean /tasks?"),
-            ("/help\r", "Ctrl-R looks for"),
+            ("/help\r", "Ctrl-R searches"),
         )
         terminal.presses(LEAVE)
         seen = terminal.end()
@@ -98,7 +98,7 @@ def test_a_dumb_terminal_has_every_command(cli: Cli) -> None:
             ("/diff\r", "+hello moon"),
             ("/cost\r", "6 model calls"),
             ("/model\r", "model scripted:"),
-            ("/undo\r", "what was said last:"),
+            ("/undo\r", "the last messages:"),
         )
         terminal.presses(LEAVE)
         seen = terminal.end()
@@ -150,7 +150,7 @@ def test_what_is_typed_at_once_behind_a_replys_last_word_is_not_refused(cli: Cli
             ("", ">"),
             ("light it\r", "lit."),
             ("look out\r", "lifts."),
-            ("/undo\r", "what was said last:"),
+            ("/undo\r", "the last messages:"),
             ("", "The lamp is lit."),
         )
         terminal.presses("/clear\r")

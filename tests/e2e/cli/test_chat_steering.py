@@ -36,7 +36,7 @@ def test_words_in_the_midst_of_a_reply_reach_the_agent_or_wait_or_are_taken_back
         terminal.types("never mind this\n")
         terminal.until("> never mind this")
         terminal.types("/now Greet the moon too.\n")
-        terminal.until("it is told at the next step")
+        terminal.until("the agent reads it at its next step")
         terminal.types("/queue\n")
         terminal.until("3 never mind this")
         terminal.types("/drop\n")
@@ -44,7 +44,7 @@ def test_words_in_the_midst_of_a_reply_reach_the_agent_or_wait_or_are_taken_back
         go(cli)
         terminal.until("Good night.")
         terminal.types("/queue\n")
-        terminal.until("nothing waits for its turn")
+        terminal.until("no message is queued")
         terminal.types("/quit\n")
         seen = terminal.end()
 
@@ -52,7 +52,7 @@ def test_words_in_the_midst_of_a_reply_reach_the_agent_or_wait_or_are_taken_back
     places = [seen.shown.index(text) for text in ("I count.", "and I greet the moon.", "Good night.")]
     assert places == sorted(places), seen.shown
     assert seen.shown.count("Good night.") == seen.shown.count("I greet the moon.") == 1, seen.shown
-    assert "(told at the next step)" in seen.shown
+    assert "(read at the next step)" in seen.shown
     said = [message["content"] for message in json.loads(cli("show", "midst", "--json").out)["transcript"]]
     assert "never mind" not in str(said)
 
@@ -136,7 +136,7 @@ def test_a_dumb_terminal_steers_too(cli: Cli) -> None:
         terminal.types("/pause\n")
         terminal.until("paused: ")
         terminal.types("sleep\n")
-        terminal.until("to let it go on")
+        terminal.until("to continue:")
         terminal.types("/resume\n")
         terminal.until("Good night.")
         terminal.types("/help\n")

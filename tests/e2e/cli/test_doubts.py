@@ -34,7 +34,7 @@ def test_a_call_in_doubt_is_shown_listed_and_settled(cli: Cli) -> None:
     assert "longhaul settle ring ring-1 --did-not" in shown.out
     assert "? engrave" in shown.out
     assert ("ring-1", "settlement") in [(row.get("call_id"), row.get("waits_for")) for row in listed.document]
-    assert "1 call in doubt: nobody knows whether it ran" in long.out
+    assert "1 call has an unknown outcome: nobody knows whether it ran" in long.out
     assert settled.document == {"session": "ring", "settled": "ring-1", "happened": False}
     assert (again.code, again.err) == (
         2,

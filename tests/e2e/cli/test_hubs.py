@@ -29,7 +29,7 @@ async def test_a_hub_is_begun_shown_spoken_to_and_ended(cli: Cli, app: Longhaul)
 
     assert [member["name"] for member in begun.document["members"]] == [pilot.id, mate.id]
     assert "bridge-crew" in listed.out.splitlines()
-    assert (said.code, said.out) == (0, "bridge-crew: all members are told it\n")
+    assert (said.code, said.out) == (0, "bridge-crew: sent to all members\n")
     assert f"{pilot.id}: Seaworthy." in removed.out
     assert (unknown.code, "'cook-of-hub' is not in the hub 'bridge-crew'" in unknown.err) == (2, True)
     assert ended.document == {"hub": "bridge-crew", "ended": True, "deleted": False}

@@ -122,7 +122,7 @@ def test_a_server_that_does_not_answer_is_told_to_people_too(tmp_path: Path) -> 
 def test_where_no_servers_are_named_it_says_so(tmp_path: Path) -> None:
     empty = listed(tmp_path, {})
 
-    assert (empty.returncode, empty.stdout) == (0, "no [mcp.NAME] stands in the settings\n")
+    assert (empty.returncode, empty.stdout) == (0, "the settings have no [mcp.NAME]\n")
 
 
 def test_settings_that_can_t_be_read_are_refused(tmp_path: Path) -> None:

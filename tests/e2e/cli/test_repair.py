@@ -81,13 +81,13 @@ async def test_a_poisoned_session_is_repaired_and_goes_on(temporal_server: DevSe
         context = (await session.state()).context
 
     assert (repaired.code, repaired.err) == (0, "")
-    assert repaired.out == "squeamish: 1 attachments and thoughts are out of the context\n"
+    assert repaired.out == "squeamish: 1 attachments and thinking blocks removed from the context\n"
     assert (again.code, again.out) == (0, "squeamish: nothing to repair\n")
     assert (as_json.code, as_json.document) == (0, {"session": "queasy", "left_out": 1})
     assert (nobody.code, "there is no session 'nowhere'" in nobody.err, nobody.out) == (2, True, "")
     assert done.code == 0, done.err
     assert called.max_output_tokens == 700
     assert (reply.finished_reason, reply.error) == (FinishedReason.COMPLETED, None)
-    assert replaced == [{"by": "ana", "why": "a repair: 1 attachments and thoughts are out of the context"}]
+    assert replaced == [{"by": "ana", "why": "a repair removed 1 attachments and thinking blocks from the context"}]
     assert SEA in kept
     assert not [block for message in context for block in message.content if isinstance(block, DataBlock)]

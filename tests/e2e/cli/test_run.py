@@ -168,7 +168,7 @@ def test_an_approval_is_for_what_was_shown_and_all_of_it_can_be_shown(cli: Cli) 
     assert padded["new_string"] in whole.out
     assert in_json.document["whole"][0]["arguments"][2] == {"name": "new_string", "text": padded["new_string"]}
     assert stale.code == 2
-    assert "'edit-8' is not as it was when it was looked at (--seen 'older'" in stale.err
+    assert "'edit-8' has changed since you saw it (--seen 'older'" in stale.err
     assert shown["preview"]["cwd"] == str(cli.folder)
     assert approved.code == 0, approved.err
 
@@ -242,7 +242,7 @@ async def test_a_request_behind_one_that_waits_parks_too(cli: Cli, app: Longhaul
     answer = cli("run", "And the sun", "--session", "queue")
 
     assert answer.code == 3
-    assert "queued behind a reply that waits" in answer.out
+    assert "queued after a reply that waits" in answer.out
 
 
 def test_a_detached_run_returns_at_once(cli: Cli) -> None:

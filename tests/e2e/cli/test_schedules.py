@@ -33,12 +33,12 @@ async def test_a_sleep_is_shown_and_ended_by_a_notification(cli: Cli, app: Longh
     done = await session.wait(waiting.id)
 
     assert "asleep" in shown.out
-    assert "or until somebody tells of the event 'bell'" in shown.out
+    assert "or until somebody sends the event 'bell'" in shown.out
     assert "longhaul notify belfry bell" in shown.out
     row = next(row for row in rows.document if row["session"] == "belfry")
     assert (row["waits_for"], row["event"], row["tool"]) == ("wake-up", "bell", "wait_for")
     assert rung.document == {"session": "belfry", "event": "bell", "woken": True}
-    assert again.out == "belfry is not waiting for it just now; it is told when it does, once for each request id\n"
+    assert again.out == "belfry does not wait for it now; it gets the event when it does, once for each request id\n"
     assert (refused.code, "was used before for another notification" in refused.err) == (2, True)
     assert done.get_text_content() == "It rang."
     assert '"twelve times"' in done.get_tool_results()[0].get_text()
@@ -97,8 +97,8 @@ async def test_a_schedule_is_added_shown_triggered_and_removed(cli: Cli, app: Lo
 
     assert added.code == 0, added.err
     assert added.document["in_words"] == (
-        "at '0 0 1 1 *' in Europe/Berlin; each firing goes to session 'tide-log'; a firing waits for its turn; those "
-        "missed while the server was down are made up for if they are not older than 2h"
+        "at '0 0 1 1 *' in Europe/Berlin; each run uses session 'tide-log'; a run waits until the previous run "
+        "has ended; runs missed while the server was down start late, if they are not older than 2h"
     )
     assert (wrong.code, "--every: 'often' is no span" in wrong.err) == (2, True)
     assert (endless.code, "--every: 3650d is the most" in endless.err) == (2, True)

@@ -158,7 +158,7 @@ def test_the_doctor_finds_a_quick_server_and_keeps_keys_to_itself(cli: Cli) -> N
     assert checks["search attributes"]["ok"]
     assert checks["timer speed"]["ok"], checks["timer speed"]
     assert checks["OPENAI_API_KEY"]["detail"] == "set"
-    assert checks["worker's keys"]["detail"] == "none of a model provider is set", (
+    assert checks["worker's keys"]["detail"] == "no key of a model provider is set", (
         "its own, and not those of this shell"
     )
     assert "ANTHROPIC_API_KEY" not in checks, "it need not be set here"

@@ -88,9 +88,9 @@ async def test_places_are_edited_and_the_full_transcript_keeps_what_was_said(cli
     ("setting", "sentence"),
     [
         ("summary", "has no '='"),
-        ("summary=Walls.", "text needs its quotes"),
-        ('sumary="x"', "nothing of that name can stand there"),
-        ('user_id="eve"', "the session's own"),
+        ("summary=Walls.", "text needs quotes"),
+        ('sumary="x"', "there can be no field of that name"),
+        ('user_id="eve"', "belongs to the session"),
     ],
 )
 async def test_an_edit_that_is_none_is_a_sentence(cli: Cli, app: Longhaul, setting: str, sentence: str) -> None:
@@ -177,7 +177,7 @@ async def test_a_session_is_deleted_by_whoever_says_yes(cli: Cli, app: Longhaul)
     nothing = cli("state", "delete", name("never"), "--yes")
 
     assert done.document["workspaces"] == [folder]
-    assert (unasked.code, "say --yes" in unasked.err) == (2, True)
+    assert (unasked.code, "use --yes" in unasked.err) == (2, True)
     assert (still_open.code, "terminate it to delete it" in still_open.err) == (2, True)
     assert (done.code, done.document["terminated"], done.document["runs"]) == (0, True, 1)
     assert (nothing.code, "there is nothing of session" in nothing.err) == (2, True)
@@ -189,7 +189,7 @@ async def test_whoever_deletes_a_session_is_told_which_folder_stays(cli: Cli, ap
 
     done = cli("state", "delete", session.id, "--terminate", "--yes")
 
-    assert (done.code, f"its workspace stays as it is: {folder}" in " ".join(done.out.split())) == (0, True)
+    assert (done.code, f"its workspace stays: {folder}" in " ".join(done.out.split())) == (0, True)
     assert folder
 
 
@@ -228,7 +228,7 @@ async def test_all_states_go_into_a_folder_and_out_of_it_and_one_that_fails_stop
     assert (len(mine), out.code) == (2, 0)
     errors = {row["file"]: row["error"] for row in back.document}
     assert (back.code, shown.code) == (1, 1)
-    assert "it is no export" in errors.pop("broken.json")
+    assert "it is not an export" in errors.pop("broken.json")
     assert set(errors.values()) == {""}
     assert "3 imported, 1 failed" in shown.out
     moved = cli("state", "export", f"{first.id}-moved", "--user", user).document

@@ -41,5 +41,5 @@ async def test_a_session_is_paused_stepped_told_something_and_let_go_on(cli: Cli
     assert (no_step.code, "there is no step to take" in no_step.err) == (2, True)
     assert dropped.document["interrupted"] in other.out
     assert (both.code, "give one of the two" in both.err) == (2, True)
-    assert resumed.out == "ebb goes on\n"
+    assert resumed.out == "ebb continues\n"
     assert (done.id, done.get_text_content()) == (waiting.id, "Left alone.")

@@ -71,7 +71,7 @@ async def test_a_command_and_a_sub_agent_are_stopped_by_their_ids_and_once(
     assert left == []
     assert both.document["ends"] == {"t1": "interrupted"}
     assert (again.code, again.out) == (0, "b1 is over: stopped\n")
-    assert (none.code, none.out) == (0, "nothing works in the background\n")
+    assert (none.code, none.out) == (0, "there is no background work\n")
     assert "command b1: stopped (stopped by ana): " in shown
     assert "(stopped by ben)\n  longhaul show reef.t1 --user ute --agent scribe\n" in shown
     assert (await session.reply("And?")).get_text_content() == "I see."

@@ -94,7 +94,7 @@ def test_a_chat_is_left_and_its_hint_as_it_stands_comes_back(cli: Cli, tmux: Tmu
         ("Enter", f"> light it{END}"),
         ("C-c", f"\n>{END}"),
         ("/undo", "/undo"),
-        ("Enter", "what was said last:"),
+        ("Enter", "the last messages:"),
         ("C-d", f"\n${END}"),
     )
     *_, hint = HINT.findall(tmux.shown)  # /undo says how to come back to what it has left

@@ -15,7 +15,7 @@ from tests.limits import SURE_SECONDS
 
 pytestmark = pytest.mark.server
 
-QUESTION = "does it count? It is asked again when it changes. [y/N]"
+QUESTION = "trust it? You are asked again when it changes. [y/N]"
 TOUCH = {"tool_calls": [{"id": "t-1", "name": "Bash", "input": {"command": "touch made"}}]}
 
 
@@ -34,7 +34,7 @@ def test_without_a_terminal_a_folders_agent_is_refused_and_nothing_runs(cloned: 
     refused = cloned("run", "hi")
 
     assert refused.code == 2
-    assert f"{str(cloned.folder)!r} is not trusted, and agents/longhaul.toml would count here" in refused.err
+    assert f"{str(cloned.folder)!r} is not trusted, and agents/longhaul.toml would be used here" in refused.err
     assert f"`longhaul trust {cloned.folder}`" in refused.err
     assert not (cloned.folder / "made").exists()
 
@@ -104,7 +104,7 @@ def test_the_command_trusts_shows_and_takes_back(cloned: Cli, tmp_path: Path) ->
     assert (trusted.code, ran.code, taken_back.code, refused.code) == (0, 0, 0, 2), ran.err
     assert 'permission.mode = "bypass"' in trusted.err
     assert (nothing.code, nowhere.code) == (2, 2)
-    assert "holds neither longhaul.toml nor agents/*.toml" in nothing.err
+    assert "contains neither longhaul.toml nor agents/*.toml" in nothing.err
     assert "there is no folder 'nowhere'" in nowhere.err
 
 
@@ -155,7 +155,7 @@ def test_a_server_does_not_begin_with_agents_that_nobody_trusts(cloned: Cli) -> 
     refused = cloned("serve", "--port", "0")
 
     assert (refused.code, refused.out) == (2, "")
-    assert "agents/longhaul.toml would count here" in refused.err
+    assert "agents/longhaul.toml would be used here" in refused.err
 
 
 def test_so_does_a_worker_without_the_command(cloned: Cli) -> None:

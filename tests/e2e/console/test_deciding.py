@@ -261,7 +261,7 @@ async def test_a_suggested_rule_says_what_else_it_would_have_let_pass(
     await page.goto(f"{served.url}/console/s/lamp/{name}/call?id=edit-7")
 
     section = page.locator("#would-pass")
-    await expect(section).to_contain_text("it would have let pass the last other call of Edit, unasked")
+    await expect(section).to_contain_text("it would have allowed the last other call of Edit")
     await expect(section.locator("li")).to_contain_text("farewell.txt")
 
 

@@ -38,7 +38,7 @@ async def test_a_session_that_nobody_can_replay_goes_on_from_its_checkpoint_and_
     slow = {**says("all done"), "delay_ms": 60_000}
     job = stage.job("rescued", [says("noted"), says("", call("send")), slow])
     async with worker(ours):
-        with pytest.raises(Refused, match="the session is well"):
+        with pytest.raises(Refused, match="the session answers"):
             await begun(job)
         await job.start("Pay the bill")
         await job.has_recorded("send")
@@ -54,7 +54,7 @@ async def test_a_session_that_nobody_can_replay_goes_on_from_its_checkpoint_and_
     assert [(ran["tool"], ran["how"]) for ran in rescued["ran"]] == [("send", "ended")]
     assert rescued["hold"] == status.hold
     assert status.hold.startswith("restored from the checkpoint of entry ")
-    assert any("send" in str(message) and "Look before you repeat any" in str(message) for message in context)
+    assert any("send" in str(message) and "Check before you repeat any" in str(message) for message in context)
     assert job.effects("send") == 1
 
 

@@ -206,7 +206,7 @@ def test_it_says_that_it_stops_and_what_was_not_kept_for_it(ending: Ending) -> N
         line for line in others if "temporalio.core" not in line
     )  # the SDK may warn of what it could not report
 
-    assert said == "longhaul worker: stopping: calls that run get 4 s to end; a second signal leaves at once"
+    assert said == "longhaul worker: stopping: running calls get 4 s to finish; a second signal ends the worker at once"
     assert "the whole result of courier was not kept" in unkept
 
 
@@ -243,7 +243,7 @@ async def test_what_does_not_let_itself_be_ended_does_not_keep_it(temporal_serve
     assert "because its worker was shut down. It did not let itself be ended" in said
     assert status == 143
     assert GRACE_SECONDS + LAST_SECONDS <= seconds < usual(GRACE_SECONDS + LAST_SECONDS + 5)
-    assert "although something does not end" in log.splitlines()[-1]
+    assert "although something does not stop" in log.splitlines()[-1]
     assert "Traceback" not in log
 
 

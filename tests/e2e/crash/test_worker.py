@@ -298,7 +298,7 @@ async def test_the_second_signal_ends_a_worker_at_once(temporal_server: DevServe
         await job.start()
         await until(lambda: exists(f"sleep {mark}"), "the command runs")
         hurried.ask_to_stop()
-        await until(lambda: hurried.has_said("stopping: calls that run get 20 s"), "it says that it stops")
+        await until(lambda: hurried.has_said("stopping: running calls get 20 s"), "it says that it stops")
 
         hurried.ask_to_stop()
         async with asyncio.timeout(15):

@@ -231,7 +231,7 @@ async def test_no_tool_of_mcp_reaches_what_is_anothers(hers: Ana) -> None:
         for tool, row in TOOLS.items():
             real, none = await told(bob, tool, hers.lead), await told(bob, tool, hers.as_nobodys(hers.lead))
             assert hers.as_nobodys(real) == none
-            assert "there is no open session" in real or "want a token with the scope 'admin'" in real, tool
+            assert "there is no open session" in real or "need a token with the scope 'admin'" in real, tool
             assert row.reads or f"scope {row.scope!r}" in await told(eve, tool, hers.lead), tool
 
 

@@ -29,7 +29,7 @@ from tests.limits import SURE_SECONDS
 
 pytestmark = pytest.mark.server
 
-PAGE = (ROOT / "docs" / "agents" / "mcp.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "people" / "mcp-server.md").read_text(encoding="utf-8")
 TRANSPORTS = ("stdio", "http")
 OF_LETTERS = {"interrupt", "stop_background", "pause", "resume"}
 ALL = {"start_session", "send", "read", "status", "list_sessions", "list_inbox", "decide", *OF_LETTERS}
@@ -244,8 +244,8 @@ async def test_a_tokens_scopes_and_user_hold_here_too(tmp_path: Path, desk: dict
     assert unseen[1].startswith(f"session: there is no session {begun['session']!r} of agent 'torch'")
     assert names == {"read", "status", "list_sessions", "list_inbox"}
     assert [call["call_id"] for call in seen["calls"]] == ["edit-7"]
-    assert denied == "decide: this wants a token with the scope 'approve'"
-    assert mute == "start_session: this wants a token with the scope 'answer'"
+    assert denied == "decide: this needs a token with the scope 'approve'"
+    assert mute == "start_session: this needs a token with the scope 'answer'"
     assert [answer.status_code for answer in answers] == [401, 401, 405, 421, 403]
     assert long.status_code == 413
 
@@ -277,7 +277,7 @@ async def test_a_client_is_given_no_more_than_its_scopes(tmp_path: Path, desk: d
         denied = await refused(client, "decide", session="nobody", call_id="c", decision="allow")
 
     assert names == ALL - {"decide", "pause", "resume"}
-    assert denied == "decide: this wants a token with the scope 'approve'"
+    assert denied == "decide: this needs a token with the scope 'approve'"
 
 
 async def test_it_ends_when_its_client_leaves(tmp_path: Path, desk: dict[str, str]) -> None:

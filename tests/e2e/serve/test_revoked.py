@@ -119,7 +119,7 @@ async def test_requests_that_wait_end_when_their_token_is_taken_out(
     assert early == [False, False, False]
     assert [answer.status_code for answer in answers] == ([403] if left else [401]) + [401, 401]
     assert {answer.headers["content-type"] for answer in answers} == {"application/problem+json"}
-    assert all("is not taken back" in answer.json()["detail"] for answer in answers)
+    assert all("is not undone" in answer.json()["detail"] for answer in answers)
     assert not of_others
     assert reply["status"] == "working"
     assert status["queued"] == 2

@@ -381,7 +381,7 @@ async def test_whoever_sees_nothing_is_told_whose_sessions_they_do_not_see(
         signed_in = {"Cookie": f"longhaul_token={TOKENS['bob']}"}
         page = (await bob.get("/console/sessions?text=nowhere", headers=signed_in)).text
 
-    hint = "this token sees the sessions of user 'bob' alone: those of others, and those begun without a user"
+    hint = "this token sees the sessions of user 'bob' only; sessions of others, and those without a user"
     assert listed["note"].startswith(hint)
     assert re.search(r"open sessions without a user: [1-9]\d*$", inbox["note"])
     assert inbox["note"].startswith(hint)

@@ -81,7 +81,7 @@ async def test_a_worker_writes_json_with_names_and_without_words(temporal_server
     assert set(steps.values()) == {ended["reply"]}
     (failed,) = [line for line in attempts if line["activity"] == "sink"]
     assert (failed["state"], failed["call"], failed["reply"]) == ("error", "sink-8", ended["reply"])
-    assert [line["level"] for line in lines if line["message"].startswith("stopping: calls that run")] == ["WARNING"]
+    assert [line["level"] for line in lines if line["message"].startswith("stopping: running calls")] == ["WARNING"]
     assert [word for word in (*WORDS, "sk-tide") if word in written] == []
 
 

@@ -34,7 +34,7 @@ def test_no_word_is_parted_and_no_row_of_text_from_outside_begins_as_ours() -> N
 
 
 def test_a_command_stays_one_line_that_can_be_pasted() -> None:
-    command = "  longhaul approve harbour call-7 --agent keeper\n  to let it go on: longhaul resume harbour"
+    command = "  longhaul approve harbour call-7 --agent keeper\n  to continue: longhaul resume harbour"
 
     assert folded(Text(command), Console(width=22)).plain == command
 

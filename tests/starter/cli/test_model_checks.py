@@ -64,13 +64,13 @@ async def test_each_profile_is_looked_at_whatever_is_wrong_with_others(
     for name, says, mend in (
         ("right", f"anthropic:claude-opus-4-8 at {server}, TEAM_KEY is set", ""),
         ("keyless", f"openai-chat:qwen3 at {server}, no key", ""),
-        ("misspelt", "famly", "mend [models.misspelt] in longhaul.toml"),
-        ("wrong", "seed: Anthropic's Messages API has no such thing", "mend [models.wrong]"),
+        ("misspelt", "famly", "fix [models.misspelt] in longhaul.toml"),
+        ("wrong", "seed: Anthropic's Messages API has no such thing", "fix [models.wrong]"),
         ("lost", "its key is missing, LOST_KEY is not set here", "export LOST_KEY=…"),
-        ("deaf", "the address does not answer (ConnectError)", "mend [models.deaf]"),
-        ("strange", "its family is not known", 'write family = "…", or "other", into [models.strange]'),
-        ("homeless", "The base_url of ai:azure, which has none itself", "mend [models.homeless]"),
-        ("openai", "'openai' can't be the name of a profile", "mend [models.openai]"),
+        ("deaf", "the address does not answer (ConnectError)", "fix [models.deaf]"),
+        ("strange", "its family is unknown", 'write family = "…", or "other", into [models.strange]'),
+        ("homeless", "The base_url of ai:azure, which has none itself", "fix [models.homeless]"),
+        ("openai", "'openai' can't be the name of a profile", "fix [models.openai]"),
     ):
         assert says in about[name][0], name
         assert mend in about[name][1], name

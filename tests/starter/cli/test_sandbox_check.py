@@ -28,6 +28,9 @@ def machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp
     bwrap_problem.cache_clear()
 
 
+NOT_CONFINED = "off: commands that run without approval have no sandbox"
+
+
 @pytest.mark.parametrize(
     ("sandbox", "machine", "ok", "detail"),
     [
@@ -35,19 +38,24 @@ def machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp
             "off",
             "",
             True,
-            "off: nothing holds what runs unasked to its proof (bubblewrap would work here: LONGHAUL_SANDBOX=proven)",
+            f"{NOT_CONFINED} (bubblewrap would work here: LONGHAUL_SANDBOX=proven)",
         ),
-        ("off", MISSING, True, f"off: nothing holds what runs unasked to its proof ({MISSING})"),
+        ("off", MISSING, True, f"{NOT_CONFINED} ({MISSING})"),
         (
             "proven",
             "",
             True,
-            "proven: what runs unasked runs in bubblewrap; what somebody allowed runs outside of it",
+            "proven: commands that run without approval run in bubblewrap; allowed commands run outside it",
         ),
-        ("all", "", True, "all: what runs unasked runs in bubblewrap; so does everything else, no network"),
-        ("proven", MISSING, False, f"proven: even commands that only read are asked about, for {MISSING}"),
-        ("proven", BROKEN, False, f"proven: even commands that only read are asked about, for {BROKEN}"),
-        ("all", BROKEN, False, f"all: no command of Bash runs, for {BROKEN}"),
+        (
+            "all",
+            "",
+            True,
+            "all: commands that run without approval run in bubblewrap; so does everything else, no network",
+        ),
+        ("proven", MISSING, False, f"proven: even commands that only read ask, for {MISSING}"),
+        ("proven", BROKEN, False, f"proven: even commands that only read ask, for {BROKEN}"),
+        ("all", BROKEN, False, f"all: no Bash command runs, for {BROKEN}"),
     ],
     indirect=["machine"],
 )

@@ -84,7 +84,7 @@ def test_what_was_begun_anew_does_not_count() -> None:
         recorded("Forty"),
     )
 
-    assert screen.text == "Fif\n(begun anew: what was shown of it does not count)\nForty\n"
+    assert screen.text == "Fif\n(started again: what was shown of it does not count)\nForty\n"
 
 
 def test_what_the_record_says_otherwise_is_said_again() -> None:

@@ -16,7 +16,7 @@ OF_OTHER_FILES = {
     "agents/mcp.md": "[mcp.",
     "agents/memory.md": "embeddings =",
     "agents/web.md": "web_private =",
-    "operating/observability.md": '["claude-sonnet-4"]',
+    "operating/monitoring.md": '["claude-sonnet-4"]',
 }
 """Examples of the operator's files, by how they begin."""
 
@@ -101,9 +101,9 @@ def test_the_agents_of_the_page_can_be_read_and_start_what_they_name(tmp_path: P
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ('agents = ["mason"]', "mason → mason: an agent can't be below itself"),
+        ('agents = ["mason"]', "mason → mason: an agent cannot be its own sub-agent"),
         ('agents = ["roofer"]', "there is no agent file '.*roofer.toml'"),
-        ('agents = ["../roofer"]', "'../roofer' is no name of an agent file beside this one"),
+        ('agents = ["../roofer"]', "'../roofer' is no name of an agent file next to this one"),
         ("agents = [7]", "'7' is no name of an agent file"),
         ("[agents.scout]\ntoolz = []", "agents.scout.toolz"),
         ('[agent_context]\nprompt_template = "{tools}"', r"there is no placeholder 'tools'; there are \{prefix\}"),

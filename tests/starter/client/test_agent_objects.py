@@ -66,7 +66,7 @@ def test_a_spec_takes_objects_where_it_takes_names() -> None:
 
 def test_an_offloader_is_named_by_where_it_stands() -> None:
     assert found_at(Agent("harbour", offloader=shelf).spec.offloader, "offloader", ValueError) is shelf
-    with pytest.raises(BadAgent, match="under the same name, and it stands at the top of no module"):
+    with pytest.raises(BadAgent, match="under the same name, and it is at the top of no module"):
         Agent("harbour", offloader=LocalWorkspace("/tmp/nowhere"))
 
 
@@ -74,15 +74,15 @@ def test_of_what_several_modules_have_all_places_are_told(monkeypatch: pytest.Mo
     monkeypatch.setattr(shop_parts, "stored", stored := LocalWorkspace("/tmp/nowhere"), raising=False)
     assert places_of(stored) == [f"{PARTS}:stored"]
     monkeypatch.setattr("tests.workflows.tools.stored", stored, raising=False)
-    with pytest.raises(BadAgent, match=r"it stands in .*:stored, .*:stored; put it into a module"):
+    with pytest.raises(BadAgent, match=r"it is in .*:stored, .*:stored; put it into a module"):
         Agent("harbour", offloader=stored)
 
 
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ({"toolkit": Toolkit(tools=[nameless])}, "tools: a function has no name under which workers could have it"),
-        ({"toolkit": Toolkit(tools=["Read"]), "tools": ["Bash"]}, "tools stands in the toolkit too"),
+        ({"toolkit": Toolkit(tools=[nameless])}, "tools: a function has no name under which workers could load it"),
+        ({"toolkit": Toolkit(tools=["Read"]), "tools": ["Bash"]}, "tools is in the toolkit too"),
         ({"toolkit": Toolkit(tools=["Read", "Read"])}, "names a tool twice"),
         ({"react_config": {"max_iters": 0}}, "react_config.max_iters"),
         ({"max_iterations": 3}, "max_iterations"),

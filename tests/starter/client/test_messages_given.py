@@ -11,7 +11,7 @@ SAID = UserMsg("user", "Look at the wall.")
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (5, "messages: '5' is of type int; send text, a Msg, a list of Msg, or None to have the agent go on"),
+        (5, "messages: '5' is of type int; send text, a Msg, a list of Msg, or None to let the agent continue"),
         (2.5, "messages: '2.5' is of type float; send text"),
         (b"Look", "messages: \"b'Look'\" is of type bytes; send text"),
         (object, "is of type type; send text"),

@@ -56,6 +56,6 @@ async def test_what_the_workers_lack_is_logged_once_for_each_thing(caplog: pytes
 
     assert message.get_text_content() == "Done."
     assert [record.getMessage() for record in caplog.records] == [
-        "reply r-1 waits for a worker that can go on: no tool is named 'fetsh' on the workers that were asked",
-        "reply r-1 waits for a worker that can go on: no secret is named 'K' on the workers that were asked",
+        "reply r-1 waits for a worker that can continue: no tool is named 'fetsh' on the workers that were asked",
+        "reply r-1 waits for a worker that can continue: no secret is named 'K' on the workers that were asked",
     ]

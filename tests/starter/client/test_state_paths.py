@@ -57,10 +57,10 @@ def test_an_index_just_past_the_end_adds() -> None:
         ("summary.text", "a plain value"),
         ("summary[0]", "a plain value"),
         ("tool_context[0]", "no name of a field"),
-        ("session_id", "the session's own"),
-        ("reply_context.calls", "the session's own"),
-        ("tool_context.cwd", "the session's own"),
-        ('tool_context["cwd"]', "the session's own"),
+        ("session_id", "belongs to the session"),
+        ("reply_context.calls", "belongs to the session"),
+        ("tool_context.cwd", "belongs to the session"),
+        ('tool_context["cwd"]', "belongs to the session"),
     ],
 )
 def test_a_path_that_leads_nowhere_says_where_it_ends(path: str, sentence: str) -> None:

@@ -75,7 +75,7 @@ def test_events_are_told_in_the_words_of_the_terminal_or_by_their_type() -> None
         (10, "", "user confirm result", "ana\\u202e allowed Bash"),
         (11, "", "tool result start", "Bash"),
         (12, "", "paused", "paused by ana: lunch"),
-        (13, "", "worker left", "! worker 7@pier was shut down; another one goes on"),
+        (13, "", "worker left", "! worker 7@pier was shut down; another worker continues"),
         (14, "", "not known here", ""),
     ]
     assert said[3].startswith("<b>hello⟨U+202E⟩</b> xxx")

@@ -48,7 +48,7 @@ async def test_what_can_not_be_read_is_named(
 @pytest.mark.parametrize(
     ("tls", "answer", "sentence"),
     [("true", b"HTTP/1.1 400 Bad Request\r\n\r\n", "does not speak TLS there; unset TEMPORAL_TLS"),
-     ("false", b"", "hangs up; set TEMPORAL_TLS=true if it wants TLS")],
+     ("false", b"", "closes the connection; set TEMPORAL_TLS=true if it needs TLS")],
 )  # fmt: skip
 async def test_a_port_of_the_other_kind_is_told(
     tls: str, answer: bytes, sentence: str, monkeypatch: pytest.MonkeyPatch
@@ -115,9 +115,9 @@ MISTAKES: dict[str, tuple[str, tuple[int, int], bool, bool, str]] = {
         "elsewhere.example", (-1, 1), True, False, "it is for elsewhere.example; set TEMPORAL_TLS_SERVER_NAME",
     ),
     "expired": ("localhost", (-9, -1), True, False, "it has expired; have it renewed"),
-    "not yet": ("localhost", (1, 2), True, False, "it does not hold yet; see to this machine's clock"),
+    "not yet": ("localhost", (1, 2), True, False, "it is not valid yet; check this machine's clock"),
     "wants a certificate": (
-        "localhost", (-1, 1), True, True, "hangs up once it knows us; set TEMPORAL_TLS_CLIENT_CERT_PATH and",
+        "localhost", (-1, 1), True, True, "closes the connection after the handshake; if it needs a certificate, set",
     ),
 }  # fmt: skip
 
@@ -148,7 +148,7 @@ async def test_what_is_wrong_with_certificates_is_told(
 
 def test_a_server_that_closes_before_its_reason_is_read_is_told_like_one_that_says_it() -> None:
     told = 'Transport, hyper::Error(Io, Custom { kind: Other, error: "connection closed" })'
-    assert "if it wants a certificate" in why_not_reached(RuntimeError(told), tls=True)
+    assert "if it needs a certificate" in why_not_reached(RuntimeError(told), tls=True)
 
 
 def test_a_file_without_a_certificate_is_told() -> None:

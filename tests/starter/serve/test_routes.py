@@ -129,7 +129,7 @@ async def test_more_than_a_yes_wants_more_than_approve(field: str, value: object
     ]
 
     assert plain.status_code == 403
-    assert plain.json()["detail"] == f"{field}: this wants a token with the scope {scope!r}; leave it out"
+    assert plain.json()["detail"] == f"{field}: this needs a token with the scope {scope!r}; leave it out"
     assert more.status_code == 500, "let in, and there is no server here to ask"
 
 
@@ -156,7 +156,7 @@ async def test_nobody_acts_in_another_name_than_the_tokens(name: str) -> None:
 
     assert others.status_code == 422
     assert others.json()["errors"][0]["field"] == "by"
-    assert "whoever asks is 'ana', by the token, and acts in no other name" in others.json()["detail"]
+    assert "the caller is 'ana', by the token, and cannot act in another name" in others.json()["detail"]
     assert own.status_code != 422 or "errors" not in own.json()
 
 

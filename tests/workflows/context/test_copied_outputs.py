@@ -92,6 +92,6 @@ async def test_who_takes_a_state_in_is_told_of_outputs_that_stay_behind(home: St
 
     assert json.loads(exported)["session_id"] == session.id
     assert (await other.status()).note == (
-        "moved; 1 whole output can't be read here: left among the blobs of the session that made them"
+        "moved; 1 whole output cannot be read here: left in the blobs of the session that made them"
     )
     assert (await session.status()).note == "put back"

@@ -64,5 +64,5 @@ def test_a_member_is_an_agent_of_the_file_or_of_one_beside_it(tmp_path: Path) ->
     assert agent_beside(str(path), "sceptic").max_children == 4
     with pytest.raises(BadAgent, match="there is no agent file"):
         agent_beside(str(path), "nobody")
-    with pytest.raises(BadAgent, match="is no name of an agent file beside this one"):
+    with pytest.raises(BadAgent, match="is no name of an agent file next to this one"):
         agent_beside(str(path), "../sceptic")

@@ -185,13 +185,13 @@ async def test_what_cannot_be_is_refused_with_a_sentence(stage: Stage) -> None:
     name = f"club-{stage.name}"
     hub = stage.app.hub(name, {"ana": ana})
 
-    with pytest.raises(BadHub, match="a hub holds sessions of one user"):
+    with pytest.raises(BadHub, match="a hub has sessions of one user"):
         await stage.app.hub(name, ana, ben).start()
     with pytest.raises(BadHub, match="it needs a member"):
         await stage.app.hub(name).start()
     with pytest.raises(BadHub, match=r"there is no hub 'club-.*' of user 'ana'"):
         await hub.show()
-    with pytest.raises(BadHub, match="has to be 1 to 64 letters"):
+    with pytest.raises(BadHub, match="must be 1 to 64 letters"):
         stage.app.hub("no spaces", ana)
     await hub.start()
     with pytest.raises(Refused, match="'zoe' is not in the hub"):

@@ -284,7 +284,7 @@ async def test_a_budget_counts_each_step_as_a_call_and_needs_no_price_of_no_mode
     assert len(spent.get_tool_results()) == 2
     status = await session.status()
     assert (status.kind, status.model, status.input_tokens) == ("teller", "", 0)
-    assert "agent lamp, kind teller, mode" in head(status).plain
+    assert "agent lamp, custom agent teller, mode" in head(status).plain
 
 
 async def test_a_kind_may_be_a_sub_agent_whose_calls_wait_at_the_root(kinds: Stage) -> None:

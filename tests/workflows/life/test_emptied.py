@@ -133,7 +133,7 @@ async def test_a_session_that_lost_its_history_says_so_is_ended_and_goes_on_from
         said = [message.get_text_content()[:4] async for message in session.context()]
 
     assert "there is no blob" in str(stuck.value)
-    assert str(stuck.value).endswith("; `longhaul rescue` brings it back from its last checkpoint")
+    assert str(stuck.value).endswith("; `longhaul rescue` restores it from its last checkpoint")
     assert "temporal workflow terminate" not in str(stuck.value), "one way, not two"
     assert took < usual(60)
     assert hold.startswith("restored from the checkpoint of entry ")

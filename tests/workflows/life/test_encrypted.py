@@ -232,7 +232,7 @@ async def test_what_the_server_still_lists_says_that_it_was_deleted(locked: Stag
         await until(lambda: waits(session))
         await keys.delete(owner_of(locked.client.namespace, session.workflow_id))
         cards = {card.workflow_id: card for card in await locked.app.sessions()}
-        with pytest.raises(NoSession, match="any more: its key was deleted at 20"):
+        with pytest.raises(NoSession, match="no longer exists: its key was deleted at 20"):
             await session.status()
 
     assert cards[session.workflow_id].status == "deleted"
@@ -264,7 +264,7 @@ async def test_a_key_store_that_is_away_is_waited_for(locked: Stage) -> None:
     keys.rename(aside)
     keys.mkdir()
     async with locked.another_worker():
-        with pytest.raises(BlobsAway, match="it goes on by itself when that can be reached"):
+        with pytest.raises(BlobsAway, match="it continues by itself when that can be reached"):
             await session.status()
         keys.rmdir()
         aside.rename(keys)

@@ -78,7 +78,7 @@ async def test_applied_twice_is_one_and_a_changed_file_changes_it_and_one_that_i
 
     assert first == [Applied(harbour.high, "added"), Applied(harbour.low, "added")]
     assert again == [Applied(harbour.high, "unchanged"), Applied(harbour.low, "unchanged")]
-    assert told == [Applied(harbour.high, "changed"), Applied(harbour.low, "gone from the file")]
+    assert told == [Applied(harbour.high, "changed"), Applied(harbour.low, "no longer in the file")]
     assert (listed.terms.prompt, listed.note) == ("How high is it now?", "no water")
     assert (shown.terms.prompt, shown.paused, shown.terms.zone) == ("How high is it now?", True, "Europe/Berlin")
     assert removed == [Applied(harbour.high, "unchanged"), Applied(harbour.low, "removed")]
@@ -119,7 +119,7 @@ async def test_nothing_is_changed_where_one_of_a_file_cannot_be(unserved: Stage,
         ('[schedules.tide]\nprompt = "How high?"\nzon = "UTC"', "schedules.tide.zon"),
         ('[schedules.tide]\nprompt = "How high?"\nevery = "often"', "30m"),
         ('[shedules.tide]\nprompt = "How high?"', "did you mean 'schedules'"),
-        ('[hubs.crew]\nmembers = { "no spaces" = "mate" }', "has to be 1 to 64 letters"),
+        ('[hubs.crew]\nmembers = { "no spaces" = "mate" }', "must be 1 to 64 letters"),
     ],
 )
 def test_what_a_file_cannot_mean_is_refused_whatever_it_is_read_for(tmp_path: Path, text: str, complaint: str) -> None:

@@ -57,7 +57,7 @@ async def test_the_program_of_the_page_adds_a_schedule(
     await names["run"](stage.app)
     fired = await fire(stage, name)
 
-    assert capsys.readouterr().out.startswith("every 30m; each firing begins a session of its own;")
+    assert capsys.readouterr().out.startswith("every 30m; each run uses a new session;")
     assert fired.state == "asked"
 
 
@@ -79,12 +79,12 @@ async def test_each_firing_begins_a_session_and_one_that_comes_too_early_is_left
     fourth = await fire(stage, name)
 
     assert card.terms.in_words() == (
-        "at '0 0 1 1 *' in Europe/Berlin; each firing begins a session of its own; a firing is left out while the one "
-        "before is at work; those missed while the server was down are made up for if they are not older than 1d"
+        "at '0 0 1 1 *' in Europe/Berlin; each run uses a new session; a run is skipped while the previous "
+        "run is working; runs missed while the server was down start late, if they are not older than 1d"
     )
     assert first.session.startswith(f"{name}-20")
     assert [one.state for one in (first, second, third, fourth)] == ["asked", "left out", "left out", "asked"]
-    assert second.why == f"session {first.session!r} of the firing before is at work"
+    assert second.why == f"session {first.session!r} of the previous run is still working"
     assert done.get_text_content() == "Sent."
     assert fourth.session != first.session
 
@@ -171,7 +171,7 @@ async def test_a_schedule_is_listed_paused_resumed_and_removed(stage: Stage, nam
     assert (added.paused, added.next_at) == (True, "")
     assert (going.paused, going.note, going.next_at > "2026") == (False, "", True)
     assert (paused.paused, paused.note) == (True, "the harbour is closed")
-    assert going.terms.in_words().startswith("every 200d; each firing begins a session of its own; ")
+    assert going.terms.in_words().startswith("every 200d; each run uses a new session; ")
     assert (going.terms.agent, going.terms.prompt) == ("lamp", "Look")
     for act in (schedules.show, schedules.pause, schedules.resume, schedules.trigger, schedules.remove):
         with pytest.raises(BadSchedule, match=f"there is no schedule '{name}'"):
@@ -182,23 +182,23 @@ NO_DAYS = ("31 2 *", "30/1 FEB 1", "31 4-6/2 0-7", "030-31 02 *", "31 sept,nov *
 """For which the server says no next time either."""
 DAYS = ("29 2 *", "31 2/2 *", "31,1 2 *", "*/40 2 *", "31 apr-jun *", "31 */2 *", "30 2,June *")
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"name": "a b"}, "name: 'a b' has to be 1 to 100 letters"),
-    ({"name": ""}, "name: '' has to be"),
+    ({"name": "a b"}, "name: 'a b' must be 1 to 100 letters"),
+    ({"name": ""}, "name: '' must be"),
     ({"prompt": " "}, "prompt: it is empty"),
-    ({}, "give a cron line or `every`, one of both"),
-    ({"cron": "@daily", "every": timedelta(hours=1)}, "give a cron line or `every`, one of both"),
+    ({}, "give a cron line or `every`, one of the two"),
+    ({"cron": "@daily", "every": timedelta(hours=1)}, "give a cron line or `every`, one of the two"),
     ({"every": timedelta(hours=1), "zone": "UTC"}, "zone: it is for a cron line"),
     ({"every": timedelta(milliseconds=5)}, "is too often"),
     ({"every": timedelta(seconds=-5)}, "is too often"),
     ({"cron": "@daily", "catch_up": timedelta(seconds=3)}, "catch_up: 3 seconds is too short"),
-    ({"cron": "@daily", "overlap": "queue"}, "'queue' is not for firings that begin sessions of their own"),
-    ({"cron": "@daily", "session": "s", "overlap": "beside"}, "'beside' is not for firings that all go to one session"),
-    ({"cron": "every morning"}, "cron: 'every morning' has to be five fields"),
-    ({"cron": "* * * * * *"}, "cron: '* * * * * *' has to be five fields"),
-    ({"cron": "0 2 * * * 2030"}, "has to be five fields"),
-    ({"cron": "CRON_TZ=Asia/Tokyo 0 7 * * *"}, "a time zone is said by itself"),
-    ({"cron": "TZ=UTC * * * *"}, "a time zone is said by itself"),
-    ({"cron": "0 7 * * 1-5 # mornings"}, "has to be five fields"),
+    ({"cron": "@daily", "overlap": "queue"}, "'queue' is not for runs that use new sessions"),
+    ({"cron": "@daily", "session": "s", "overlap": "beside"}, "'beside' is not for runs that all use one session"),
+    ({"cron": "every morning"}, "cron: 'every morning' must be five fields"),
+    ({"cron": "* * * * * *"}, "cron: '* * * * * *' must be five fields"),
+    ({"cron": "0 2 * * * 2030"}, "must be five fields"),
+    ({"cron": "CRON_TZ=Asia/Tokyo 0 7 * * *"}, "give a time zone separately"),
+    ({"cron": "TZ=UTC * * * *"}, "give a time zone separately"),
+    ({"cron": "0 7 * * 1-5 # mornings"}, "must be five fields"),
     *(({"cron": f"0 0 {odd}"}, f"cron: '0 0 {odd}' never comes: no month") for odd in NO_DAYS),
     *(({"cron": "0 7 * * *", "zone": zone}, "name a place") for zone in ("Local", "localtime", "Factory")),
     ({"cron": "0 7 * * 8"}, "the server says: "),

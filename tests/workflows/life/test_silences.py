@@ -60,7 +60,9 @@ async def test_a_session_whose_blobs_are_away_names_the_store_and_goes_on_by_its
         for name, silence in told.items():
             assert isinstance(silence, BlobsAway | Unexplained), (name, silence)
             if isinstance(silence, BlobsAway):
-                assert "can't be reached: a moody place is not in the mood; it goes on by itself" in str(silence), name
+                assert "can't be reached: a moody place is not in the mood; it continues by itself" in str(silence), (
+                    name
+                )
     assert "longhaul rescue" not in "".join(refused)
     assert {*done} <= {"Two.", "Three."}
 

@@ -134,10 +134,10 @@ async def test_what_was_said_before_an_edit_stays_in_the_transcript(stage: Stage
 @pytest.mark.parametrize(
     ("path", "value", "sentence"),
     [
-        ("sumary", "x", "nothing of that name can stand there"),
+        ("sumary", "x", "there can be no field of that name"),
         ("summary", 7, "summary: Input should be a valid string"),
         ("context[9].name", "x", "a list of 2 items"),
-        ("session_id", "other", "the session's own"),
+        ("session_id", "other", "belongs to the session"),
         ("context[1].content[0].type", "tool_result", r"context\[1\]"),
     ],
 )

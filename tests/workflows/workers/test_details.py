@@ -35,7 +35,7 @@ def test_a_call_that_waits_for_a_person_comes_with_the_commands_that_answer_it()
 def test_a_call_that_waits_for_the_outside_is_answered_by_its_result() -> None:
     lines = asked(Play([calls("c-2 Order", arguments="{}")]))
 
-    assert lines[1] == "for an outside system since 2025-11-25 12:00 UTC: `Order` `{}`"
+    assert lines[1] == "for an external system since 2025-11-25 12:00 UTC: `Order` `{}`"
     assert lines[2] == "`longhaul result wall-7 c-2 --output TEXT --user ana --agent mason`"
 
 
@@ -131,7 +131,7 @@ def timed(**deadline: Any) -> list[str]:
 
 def test_a_call_with_a_deadline_says_until_when_and_what_comes_then() -> None:
     assert "answer by 2025-11-26 12:00 UTC, then it is denied" in timed(expire_after="1d")
-    assert "answer by 2025-11-26 12:00 UTC, then it waits on as overdue" in timed(expire_after="1d", on_expiry="park")
+    assert "answer by 2025-11-26 12:00 UTC, then it still waits, overdue" in timed(expire_after="1d", on_expiry="park")
 
 
 def test_whoever_a_call_goes_to_next_is_named() -> None:

@@ -58,8 +58,8 @@ async def test_a_reply_that_waits_for_a_tool_says_which_one(unserved: Stage) -> 
     assert took < usual(SECONDS)
     assert "'fetch'" in lacking
     assert "(worker " in lacking
-    assert f"waits for a worker that can go on: {lacking}" in seen
-    assert "waits for a worker that can go on: `" in shown
+    assert f"waits for a worker that can continue: {lacking}" in seen
+    assert "waits for a worker that can continue: `" in shown
     assert "fetch" in shown
     assert (standing.status, standing.lacking) == ("working", lacking)
     assert (done.get_text_content(), after) == ("Here I am.", "")
