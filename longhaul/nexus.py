@@ -7,7 +7,7 @@ answered at once, by the application's client.
 """
 
 from collections.abc import Awaitable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -124,7 +124,7 @@ class AgentAsk:
             options["timeout"] = timedelta(seconds=seconds)
         spec = AgentSpec.model_validate(agent)
         found: AskResult[Any] = await ask(spec, question.text, structured=question.structured, **options)
-        unknown = [each.model_dump(mode="json") for each in found.unknown]
+        unknown = [asdict(each) for each in found.unknown]
         return AgentAnswer(
             state=found.state,
             words=found.words,

@@ -124,7 +124,9 @@ async def test_the_tests_of_the_page_about_testing_pass(
         code, shown = await run([sys.executable, *pytest_alone, *others, "-p", "no:randomly"], folder, environment)
 
         assert (code, "4 passed" in shown) == (0, True), shown
-    assert len(re.search(r"(?ms)^from longhaul.testing.*?(?=^async def)(.*?)^```$", TESTING)[0].splitlines()) <= 15
+    first = re.search(r"(?ms)^from longhaul.testing.*?(?=^async def)(.*?)^```$", TESTING)
+    assert first is not None
+    assert len(first[0].splitlines()) <= 15
 
 
 async def test_the_plugin_loads_nothing_of_ours_where_nobody_asks_for_it(tmp_path: Path) -> None:

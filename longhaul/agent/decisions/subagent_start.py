@@ -70,8 +70,7 @@ WITHIN: dict[PermissionMode, frozenset[PermissionMode]] = {
 }
 """By the mode of the session: those that a sub-agent may have instead, for each allows no more. `default` in an agent
 file is what says nothing."""
-_POLICIES = ("never", "risky", "always")
-_RISKS = (Risk.LOW, Risk.MEDIUM, Risk.HIGH)
+_POLICIES, _RISKS = ("never", "risky", "always"), (Risk.LOW, Risk.MEDIUM, Risk.HIGH)
 
 
 def inherited(record: Record, own: AgentSpec, call_id: str = "") -> AgentSpec:

@@ -7,6 +7,7 @@ from temporalio.worker import Worker
 
 from longhaul import worker
 from longhaul.starter.hosting.workflow_tasks import ParkedRuns
+from longhaul.workflows import sdk_internals
 from tests.workflows.children.trees import SUMMED_UP, agent, lead, tasks
 from tests.workflows.conftest import Stage
 
@@ -35,7 +36,7 @@ def test_runs_that_have_something_under_way_are_kept_whatever_their_number() -> 
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Ids of the runs that workers have forgotten."""
     runs: list[str] = []
-    forget = worker.forget
+    forget = sdk_internals.forget
 
     def noting(own: Worker, run_id: str) -> None:
         runs.append(run_id)
