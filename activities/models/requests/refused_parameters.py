@@ -51,7 +51,6 @@ _PATHS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "verbosity": (("extra_body", "verbosity"), ("extra_body", "text")),
     "encrypted": (("include",),),
     "stream_options": (("stream_options",),),
-    BACKGROUND: (("background",), ("store",)),
 }
 _REFUSES = re.compile(
     r"unsupported|not (?:currently )?support|n't support|does not support|not permitted|not allowed|extra inputs"

@@ -128,15 +128,15 @@ async def test_one_that_may_run_twice_is_made_again_where_nobody_knows(kind: Can
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        (Canned(200, HTML, PAGE), "gave no readable answer: HTTP 200 with 'text/html; charset=utf-8'"),
-        (Canned(204), "gave no readable answer: HTTP 204 with nothing that can be read"),
-        (Canned(202), "gave no readable answer: HTTP 202, which is no answer"),
+        (Canned(200, HTML, PAGE), "gave no answer that can be read: HTTP 200 with 'text/html; charset=utf-8'"),
+        (Canned(204), "gave no answer that can be read: HTTP 204 with nothing that can be read"),
+        (Canned(202), "gave no answer that can be read: HTTP 202, which is no answer"),
         (Canned(200, JSON, RESULT.replace("@", "4711")), "HTTP 200 with 'application/json' which is no answer to it"),
         (
             Canned(302, headers={"location": "https://e.example/in?key=moss"}),
             "302, which leads to https://e.example/in",
         ),
-        (Canned(503, HTML, PAGE), "gave no readable answer: HTTP 503"),
+        (Canned(503, HTML, PAGE), "gave no answer that can be read: HTTP 503"),
         (Canned(502, HTML, PAGE), "was lost while the call was under way: HTTP 502"),
     ],
     ids=_named,

@@ -23,6 +23,7 @@ MADE_WITHOUT_ARGUMENTS: dict[type[Tool], str] = {
 NEVER_MADE_AS_THEY_ARE = {
     "Tool": "programs subclass it",
     "FunctionTool": "`@tool` makes it of a function",
+    "TargetTool": "`activity_tool()` and `workflow_tool()` make it of a target",
 }
 
 
@@ -34,7 +35,7 @@ def test_every_tool_class_of_longhaul_stands_in_one_of_the_tables() -> None:
 
 
 def test_the_page_lists_the_same_tools_as_ours() -> None:
-    section = PAGE.read_text("utf-8").partition("### Our own tools\n")[2].partition("\n### ")[0]
+    section = PAGE.read_text("utf-8").partition("### Built-in tools\n")[2].partition("\n### ")[0]
 
     assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == [kind.__name__ for kind in MADE_WITHOUT_ARGUMENTS]
 

@@ -20,9 +20,11 @@ REFUND = "activity:issue_refund@payments"
 
 
 def test_a_target_in_tools_becomes_a_name_that_permission_knows() -> None:
-    spec = AgentSpec(
-        tools=["Read", REFUND, "workflow:Delivery@orders"],
-        permission={"tools": {"issue_refund": {"approvers": 2}}},
+    spec = AgentSpec.model_validate(
+        {
+            "tools": ["Read", REFUND, "workflow:Delivery@orders"],
+            "permission": {"tools": {"issue_refund": {"approvers": 2}}},
+        }
     )
 
     assert spec.tools == ("Read", "issue_refund", "Delivery")

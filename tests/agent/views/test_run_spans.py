@@ -3,7 +3,13 @@
 import pytest
 
 from longhaul.agent import entries as e
-from longhaul.agent.values.conversation.messages import AssistantMsg, ToolCallBlock, ToolResultBlock, Usage
+from longhaul.agent.values.conversation.messages import (
+    AssistantMsg,
+    FinishedReason,
+    ToolCallBlock,
+    ToolResultBlock,
+    Usage,
+)
 from longhaul.agent.values.conversation.tools import CallRun, Effect, with_ran
 from longhaul.agent.values.subagents import Child
 from longhaul.agent.views.run_spans import Span, run_spans
@@ -50,7 +56,7 @@ def test_calls_take_as_long_as_they_ran_and_a_wait_ends_with_its_decision() -> N
             at(3_605, e.HumanDecided(decisions=(given,), approver="ana")),
             at(3_615, returned("b-1", 7.0)),
             at(3_618, said()),
-            at(3_619, e.ReplyFinished(reply_id="r", reason="completed")),
+            at(3_619, e.ReplyFinished(reply_id="r", reason=FinishedReason.COMPLETED)),
         ]
     )
 

@@ -236,6 +236,6 @@ async def test_a_page_in_the_place_of_an_answer_says_nothing_of_the_call(effect:
     ((state, said),) = results(done)
     if effect == "once":
         assert (state, doubts, server.calls) == (UNKNOWN, 1, 1)
-        assert "gave no readable answer: HTTP 200 with 'text/html'. It may have done part of its work" in said
+        assert "gave no answer that can be read: HTTP 200 with 'text/html'. It may have done part of its work" in said
     else:
         assert (state, doubts, server.calls, said) == (SUCCESS, 0, 2, "noted")

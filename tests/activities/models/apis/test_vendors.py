@@ -125,7 +125,7 @@ def test_each_vendor_stands_in_both_lists_and_the_library_has_it() -> None:
 
 
 def test_the_page_has_a_row_for_each_vendor() -> None:
-    text = (Path(__file__).parents[4] / "docs" / "agents" / "models.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[4] / "docs" / "agents" / "providers.md").read_text(encoding="utf-8")
     rows = re.findall(r"(?m)^\| `ai:(\w+)` \| `(\w+)` \| `([^`]+)`(?:, or a profile)? \| (yes|-) \|$", text)
 
     assert rows == [
@@ -406,7 +406,7 @@ async def test_a_thought_in_tags_is_no_text_however_it_is_cut(wire: Wire, model:
     text = "<think>Hm.</think>\n\nAye."
     ends = [0, *map(int, cuts.split()), len(text)]
     pieces = [text[start:end] for start, end in pairwise(ends)]
-    keys = dict.fromkeys(("VLLM_API_KEY", "GROQ_API_KEY", "DEEPSEEK_API_KEY"), "sk-moss")
+    keys: dict[str, str] = dict.fromkeys(("VLLM_API_KEY", "GROQ_API_KEY", "DEEPSEEK_API_KEY"), "sk-moss")
     providers = Providers(keys, [KeyPlace(name, wire.url) for name in keys])
     caller = Caller(wire.url, providers)
     wire.answers = [Answer(chunks(*[chat_chunk({"content": piece}) for piece in pieces], chat_chunk({}, "stop")))]

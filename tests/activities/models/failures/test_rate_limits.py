@@ -111,7 +111,7 @@ async def test_no_key_is_in_a_log(by_wire: Caller, wire: Wire, caplog: pytest.Lo
     with caplog.at_level(logging.DEBUG):
         await refused(by_wire, wire, retry_after_ms="20")
 
-    (line,) = [record.getMessage() for record in caplog.records if "limits them" in record.getMessage()]
+    (line,) = [record.getMessage() for record in caplog.records if "limits their rate" in record.getMessage()]
     assert not any(key in line for key in KEYS.values())
 
 

@@ -470,7 +470,6 @@ SHAPES: list[Shape] = [
         NO_TAGS,
         thought="I read a.txt.",
         text=TIDE,
-        differs={"ai": {"text": f"\n<think>I read a.txt.</think>\n\n{TIDE}", "thought": ""}},  # whole tags alone
     ),
     Shape(
         "a thought in tags in front of a call",
@@ -483,7 +482,6 @@ SHAPES: list[Shape] = [
         NO_TAGS,
         thought="I read a.txt.",
         calls=(("Read", A),),
-        differs={"ai": {"text": "<think>I read a.txt.</think>", "thought": ""}},
     ),
     Shape(
         "tags in the words of a model that thinks elsewhere",
