@@ -82,7 +82,6 @@ from longhaul.activities.tools.registry import Toolbox, default_tools, load_modu
 from longhaul.activities.tools.sandbox_call import Boxes
 from longhaul.activities.tools.session_tools import RunProgram, StartAgent, inside_tools
 from longhaul.activities.tools.skills import SkillLoaders, load_skill_loaders
-from longhaul.activities.tools.web import web_tools
 from longhaul.activities.worker_output import MaskedFailures, mask_logs, masked_output
 from longhaul.activities.worker_parts import WorkerParts
 from longhaul.agent.plain.errors import LonghaulError
@@ -263,6 +262,9 @@ def toolbox_of(
     loaders: SkillLoaders | None = None,
 ) -> Toolbox:
     """The tools of this worker; around commands stands the box that it wants, and its own files are hidden in there."""
+    # Above, its packages would be read by each process that imports a worker.
+    from longhaul.activities.tools.web import web_tools  # noqa: PLC0415
+
     ours = [
         *default_tools(box=box_of(settings), outputs=outputs, loaders=loaders),
         *inside_tools(),

@@ -8,7 +8,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -16,10 +16,12 @@ from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.models.failures.retry_errors import failed_for_good
 from longhaul.activities.tool import Tool, ToolSetupError
 from longhaul.activities.tools.function import EffectName, FunctionTool
-from longhaul.activities.tools.registry import Toolbox
 from longhaul.agent.plain.errors import what_is_wrong
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.spec.temporal_tools import TemporalTool
+
+if TYPE_CHECKING:
+    from longhaul.activities.tools.registry import Toolbox
 
 
 class TargetTool(Tool):
@@ -102,7 +104,7 @@ def _made(kind: str, code: str, function: Callable[..., Any], queue: str, traits
     return TargetTool(traits.get("name") or code, declared)
 
 
-def with_declared(toolbox: Toolbox, tools: Mapping[str, TemporalTool]) -> Toolbox:
+def with_declared(toolbox: "Toolbox", tools: Mapping[str, TemporalTool]) -> "Toolbox":
     """The worker's tools, and the Temporal tools of an agent. Raises NotHere where another worker may know the
     arguments of one, and ModelFailed where no worker can be right about it."""
     found: list[TargetTool] = []
@@ -124,12 +126,12 @@ def with_declared(toolbox: Toolbox, tools: Mapping[str, TemporalTool]) -> Toolbo
             )
         found.append(TargetTool(name, tool))
     try:
-        return Toolbox(found).beside([toolbox]) if found else toolbox
+        return _beside(toolbox, found)
     except ToolSetupError as error:
         raise failed_for_good("setup", f"temporal_tools: {error}") from None
 
 
-def with_recorded(toolbox: Toolbox, tools: Iterable[ToolDescriptor]) -> Toolbox:
+def with_recorded(toolbox: "Toolbox", tools: Iterable[ToolDescriptor]) -> "Toolbox":
     """The worker's tools, and those Temporal tools of a session that are among these."""
     found = [
         TargetTool(
@@ -149,4 +151,12 @@ def with_recorded(toolbox: Toolbox, tools: Iterable[ToolDescriptor]) -> Toolbox:
         for tool in tools
         if tool.target is not None
     ]
-    return Toolbox(found).beside([toolbox]) if found else toolbox
+    return _beside(toolbox, found)
+
+
+def _beside(toolbox: "Toolbox", tools: list[TargetTool]) -> "Toolbox":
+    """Raises ToolSetupError."""
+    # Above, it would keep programs without the extra of workers from declaring tools.
+    from longhaul.activities.tools.registry import Toolbox  # noqa: PLC0415
+
+    return Toolbox(tools).beside([toolbox]) if tools else toolbox

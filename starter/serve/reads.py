@@ -200,12 +200,14 @@ def _sorted(found: list[tuple[SessionCard, PendingCall]], query: Sorting) -> lis
 
 
 async def standing(call: Call) -> StandingBody:
-    found = None if call.query.anonymous else await call.app.standing(user=_listed_user(call))
+    user = _listed_user(call)
+    found = None if call.query.anonymous else await call.app.standing(user=user)
     return StandingBody() if found is None else StandingBody(**asdict(found))
 
 
 async def last_day(call: Call) -> LastDayBody:
-    found = None if call.query.anonymous else await call.app.last_day(user=_listed_user(call))
+    user = _listed_user(call)
+    found = None if call.query.anonymous else await call.app.last_day(user=user)
     return LastDayBody() if found is None else LastDayBody(**asdict(found))
 
 

@@ -51,7 +51,7 @@ COMMANDS = {
 """Those that read, each in its forms; of the last two the answer is about all sessions."""
 OF_ALL = ("inbox", "sessions")
 OTHER_COMMANDS = frozenset({
-    "budget", "chat", "compact", "console", "deny", "dev", "doctor", "hub add", "hub apply", "hub end",
+    "budget", "chat", "codec serve", "compact", "console", "deny", "dev", "doctor", "hub add", "hub apply", "hub end",
     "hub list", "hub remove", "hub say", "hub show", "hub start", "interrupt", "keys new", "keys rewrap",
     "knowledge add", "knowledge delete", "knowledge list", "knowledge search", "mcp list", "mcp serve",
     "memory delete", "memory list", "notify", "observe", "pause", "permission check", "repair", "rescue",

@@ -101,7 +101,7 @@ def test_a_chat_is_paused_taken_step_by_step_and_let_go_on(cli: Cli) -> None:
         seen = terminal.end()
 
     assert seen.code == 0, seen.shown
-    assert "it goes on: resumed by" in seen.shown
+    assert "it continues: resumed by" in seen.shown
     assert "/observe: say what" in seen.shown
     assert "there is no command /nonsense" in seen.shown
 
@@ -123,7 +123,7 @@ def test_a_paused_session_says_so_and_who_may_let_it_go_on(cli: Cli) -> None:
     assert "longhaul resume rest --agent longhaul" in parked.out
     assert (as_json.code, as_json.document["status"]) == (3, "paused")
     assert seen.code == 0, seen.shown
-    assert "it goes on" in seen.shown
+    assert "it continues" in seen.shown
 
 
 def test_a_dumb_terminal_steers_too(cli: Cli) -> None:

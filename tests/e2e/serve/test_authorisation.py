@@ -39,7 +39,11 @@ PEOPLE: dict[str, tuple[str, list[str]]] = {
 """Who has each token, and what it is good for."""
 TOKENS = {name: f"lh_{name}_{MARK}" for name in PEOPLE}
 BODY_OF = {f"{one.method} {one.path}": BODIES.get(one.name, {}) for one in OPERATIONS}
-FORM = dict(parse_qsl("agent=lead&session=x&text=hi&call_id=w-1&decision=deny&happened=yes&event=dusk&output=x&id=r"))
+FORM = dict(
+    parse_qsl(
+        "agent=lead&session=x&text=hi&call_id=w-1&decision=deny&happened=yes&event=dusk&output=x&id=r&call-0=none+w-1"
+    )
+)
 MCP = {"Accept": "application/json, text/event-stream"}
 
 

@@ -31,6 +31,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "notify": {"event": "dusk"},
     "message": {"messages": "Greet"},
     "decide": {"call_id": "edit-7", "decision": "deny"},
+    "decideAll": {"calls": [{"call_id": "edit-7", "digest": "none"}], "decision": "deny"},
     "externalResults": {"results": [{"id": "edit-7", "output": "x"}]},
     "settle": {"call_id": "edit-7", "happened": True},
     "observe": {"messages": "The sun sets."},
@@ -102,7 +103,7 @@ async def test_each_route_answers_as_the_document_says(tmp_path: Path, served: S
         taken = await ask("message", {"messages": "Greet", "context": {"ticket": 7}}, status=200, wait=30)
         (call,) = (await ask("pending"))["calls"]
         await listed(client, session.rpartition("/")[2])
-        await ask("inbox")
+        await asyncio.gather(ask("inbox"), ask("standing"), ask("lastDay"))
         await asyncio.gather(ask("tools"), ask("tasks"), ask("wouldPass", call_id="edit-7"))
         await ask("decide", {"call_id": "edit-7", "decision": "allow", "digest": call["digest"]})
         reader = Reader()
@@ -119,7 +120,7 @@ async def test_each_route_answers_as_the_document_says(tmp_path: Path, served: S
         await look_at_pages_and_workers(ask, served, [*parts[2]["events"], *rest["events"]])
         await keep(ask)
 
-    others = await one_in_doubt(tmp_path, served) | await what_lasts(served)
+    others = await one_in_doubt(tmp_path, served) | await decided_together(tmp_path, served) | await what_lasts(served)
 
     assert found["message"]["content"][-1]["text"] == "Done."
     assert reader.recorded == list(range(1, len(reader.recorded) + 1))
@@ -137,6 +138,7 @@ async def look_at_pages_and_workers(ask: Caller, served: Serving, steps: list[An
         found += page["events"]
         asked = {} if page["next"] is None else {"entry": page["entry"], "from": page["next"], "limit": 3}
     await ask("sessions")
+    assert (await ask("run"))["spans"]
     async with served.client("eve") as eve:
         working = await Caller(eve, ask.session, ask.called)("workers")
 
@@ -154,6 +156,16 @@ async def one_in_doubt(tmp_path: Path, served: Serving) -> set[str]:
         ask = Caller(client, session)
         await ask("message", {"messages": "Engrave"}, status=200, wait=30)
         await ask("settle", {"call_id": "ring-1", "happened": False})
+    return ask.called
+
+
+async def decided_together(tmp_path: Path, served: Serving) -> set[str]:
+    session = agent(tmp_path, WANTS_TO_EDIT, {"text": "Never mind."}, name="twin")
+    async with served.client() as client:
+        ask = Caller(client, session)
+        await ask("message", {"messages": "Greet"}, status=200, wait=30)
+        (call,) = (await ask("pending"))["calls"]
+        await ask("decideAll", {"calls": [{"call_id": "edit-7", "digest": call["digest"]}], "decision": "deny"})
     return ask.called
 
 

@@ -387,7 +387,7 @@ async def test_whoever_sees_nothing_is_told_whose_sessions_they_do_not_see(
     assert inbox["note"].startswith(hint)
     assert (missing.status_code, hint in missing.json()["detail"]) == (404, True)
     assert (of_an_operator["total"], of_an_operator["note"]) == (0, "")
-    assert "those begun without a user" in page
+    assert "those without a user" in page
 
 
 async def test_what_a_sub_agent_asks_is_listed_and_decided_at_its_lead(tmp_path: Path, served: Serving) -> None:

@@ -28,6 +28,7 @@ pytestmark = pytest.mark.server
 LISTS = {
     "submit": '{"messages": [%s]}',
     "observe": '{"messages": [%s]}',
+    "ask": '{"request_id": "r", "workflow_id": "w", "messages": [%s]}',
     "notify": '{"payload": [%s]}',
     "interrupt": '{"message": [%s]}',
     "stop_background": '{"by": [%s]}',
@@ -52,6 +53,7 @@ LISTS = {
 ITEMS = {
     "submit": '{"name": "a", "role": "user", "content": "x"}',
     "observe": '{"name": "a", "role": "user", "content": "x"}',
+    "ask": '{"name": "a", "role": "user", "content": "x"}',
     "interrupt": '{"name": "a", "role": "user", "content": "x"}',
     "confirm": '{"call_id": "call_0_0", "decision": "allow"}',
     "external_result": '{"id": "call_0_0", "output": "x"}',
