@@ -87,6 +87,8 @@ def inherited(record: Record, own: AgentSpec, call_id: str = "") -> AgentSpec:
             "middlewares": tuple(dict.fromkeys((*above.middlewares, *own.middlewares))),
             "on_doubt": "ask" if "ask" in (above.on_doubt, own.on_doubt) else "tell",
             "team": own.team or above.team,
+            "priority": own.priority or above.priority,
+            "fairness_key": own.fairness_key or above.fairness_key,
             "budget": budget(record, own.budget, call_id),
             "offloader": above.offloader,
             "workspace": workspace,
