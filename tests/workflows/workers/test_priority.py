@@ -137,16 +137,6 @@ def test_the_fairness_key_is_the_agents_own_or_the_user_or_the_team(tmp_path: Pa
     assert len(hidden) == 40
 
 
-def test_a_name_that_is_too_long_for_a_key_stands_for_itself_all_the_same() -> None:
-    fits, long, longer = "ä" * 32, "ä" * 33, "ä" * 34
-
-    keys = [priority_of(AgentSpec(), user).fairness_key or "" for user in (fits, long, longer)]
-
-    assert keys[0] == fits
-    assert [len(key.encode()) for key in keys] == [64, 64, 64]
-    assert len({*keys}) == 3
-
-
 @pytest.mark.parametrize("priority", [0, 6])
 def test_a_priority_that_there_is_not_is_refused(unserved: Stage, priority: int) -> None:
     with pytest.raises(BadAgent, match=rf"agent 'lamp': priority: .* or equal to [15] \(it is {priority}\)"):
