@@ -26,11 +26,9 @@ in time, it is made as an activity."""
 
 def limits_of(settings: Settings, pollers: PollerBehavior | None = None) -> dict[str, Any]:
     """Arguments of a worker of the SDK, for one queue. `pollers`: in place of those that the settings name."""
-    polls = settings.activity_pollers
     return {
         **_slots_of(settings),
-        "activity_task_poller_behavior": pollers
-        or (PollerBehaviorSimpleMaximum(polls) if polls else PollerBehaviorAutoscaling()),
+        "activity_task_poller_behavior": pollers or _polls_of(settings.activity_pollers),
         "max_activities_per_second": settings.activities_per_second or None,
         # The worker's own limit counts polls alone: of each workflow task that it completes, it would begin up to three
         # activities without a poll, and without a limit. For that of the queue the SDK sees to it.
@@ -54,3 +52,10 @@ def _slots_of(settings: Settings) -> dict[str, Any]:
         nexus_supplier=FixedSizeSlotSupplier(OTHER_SLOTS),
     )
     return {"tuner": tuner}
+
+
+def _polls_of(number: int) -> PollerBehavior:
+    """So many; or, for none, from one to a hundred, as the server says that tasks wait."""
+    if number:
+        return PollerBehaviorSimpleMaximum(number)
+    return PollerBehaviorAutoscaling()

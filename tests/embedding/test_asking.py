@@ -315,12 +315,13 @@ async def test_a_session_has_the_priority_and_the_user_of_the_ask_or_the_turn_of
 ) -> None:
     agent = application.agent({"text": "Done."})
     own = Priority(priority_key=2, fairness_key="batch")
+    asks: list[dict[str, Any]] = [{"user": "ana", "priority": 4}, {}]
     found = list[tuple[int, str]]()
     async with application.running(OrderWorkflow) as client:
-        for options in ({"session": application.case, "user": "ana", "priority": 4}, {"session": application.case}):
+        for options in asks:
             handle = await client.start_workflow(
                 OrderWorkflow.run,
-                Order(agent, options=options),
+                Order(agent, options={"session": application.case, **options}),
                 id=f"{application.name}-{len(found)}",
                 task_queue=application.queue,
                 priority=own,

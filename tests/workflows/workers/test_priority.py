@@ -165,12 +165,13 @@ async def fair(temporal_cli: Path, tmp_path: Path) -> AsyncIterator[Stage]:
 
 async def test_another_user_and_an_urgent_session_pass_the_queue_of_one_user(fair: Stage) -> None:
     theirs = f"{fair.name}-crowd"
+    turns: tuple[dict[str, Any], ...] = ({"user": "ben"}, {"user": "ana", "priority": 1})
     crowd = [fair.session(toil(theirs, 0.2), {"text": "Done."}, user="ana", **FREE) for _ in range(QUEUED)]
     async with fair.another_worker():
         await asyncio.gather(*(each.submit("Go") for each in crowd))
         waiting = await backlog_of(fair.client, fair.settings.task_queue, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY)
 
-        for turn in ({"user": "ben"}, {"user": "ana", "priority": 1}):
+        for turn in turns:
             await fair.session(toil(fair.name), {"text": "Done."}, **turn, **FREE).reply("Go")
 
     # In the order in which they came, all calls of the crowd would have been made by now.
