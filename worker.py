@@ -25,7 +25,7 @@ from uuid import uuid4
 
 from temporalio.client import Client
 from temporalio.runtime import Runtime
-from temporalio.worker import Interceptor, UnsandboxedWorkflowRunner, Worker
+from temporalio.worker import Interceptor, PollerBehaviorSimpleMaximum, UnsandboxedWorkflowRunner, Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from longhaul.activities.analysis import open_analyzers
@@ -88,6 +88,7 @@ from longhaul.agent.plain.errors import LonghaulError
 from longhaul.agent.values.spec.mcp import worker_queue
 from longhaul.agent.values.spec.workspace import host_queue
 from longhaul.agent.views.session_views import ALL_INDEXED
+from longhaul.starter.hosting.activity_slots import limits_of
 from longhaul.starter.hosting.deliveries import HubLetters, ScheduledRequests
 from longhaul.starter.hosting.open_tasks import OpenTasks
 from longhaul.starter.hosting.own_build import announce, build_of, own_build_id, version_of
@@ -422,6 +423,7 @@ def _assembled(resources: _Resources) -> list[Worker]:
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=1),
         max_cached_workflows=1_000,
         **LIMITS,
+        **limits_of(settings),
         # More at once is a task and a lock for each payload of every task, and hardly any lies outside the history.
         max_workflow_task_external_storage_concurrency=1,
         **versioned,
@@ -431,7 +433,8 @@ def _assembled(resources: _Resources) -> list[Worker]:
     beside: list[Worker] = []
     if settings.host:
         of_queue = host_queue(settings.task_queue, settings.host)
-        beside.append(Worker(client, task_queue=of_queue, activities=[*activities.of_host, greet_host], **versioned))
+        of_host = [*activities.of_host, greet_host]
+        beside.append(Worker(client, task_queue=of_queue, activities=of_host, **limits_of(settings), **versioned))
     if resources.mcp.worker:
         # Few pollers: what comes there is about the servers that this one keeps for sessions. Of no version: no other
         # worker ever polls there, and a build is not promoted while a queue of the one before is missing.
@@ -442,7 +445,7 @@ def _assembled(resources: _Resources) -> list[Worker]:
                 activities=[activities.run_tool],
                 **around,
                 build_id=own_build_id(),
-                max_concurrent_activity_task_polls=2,
+                **limits_of(settings, PollerBehaviorSimpleMaximum(2)),
             )
         )
     return [worker, *beside]

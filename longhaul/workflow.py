@@ -43,6 +43,7 @@ with workflow.unsafe.imports_passed_through():
         WORKFLOW,
         Closed,
         SessionStart,
+        priority_of,
     )
 
 BAD_ASK = "BadAsk"
@@ -108,6 +109,8 @@ class AskOptions(TypedDict, total=False):
     user: str | None
     budget: Budget | None
     """In place of the agent's own; a session that is there keeps its budget."""
+    priority: int
+    """Of a session that begins: 1 first, 5 last; by default the agent's own, or that of this workflow."""
     timeout: timedelta | None
     """After it the agent is interrupted, and the state is `timeout`."""
     name: str
@@ -326,6 +329,7 @@ class _Order:
                 task_timeout=TASK_TIMEOUT,
                 memo={**named, TITLE: title_of(self.body.messages)},
                 search_attributes=TypedSearchAttributes(pairs if place.search_attributes else []),
+                priority=priority_of(start.spec or AgentSpec(), None if user is None else place.indexed(user)),
                 static_summary=agent[:120] if place.is_opaque else f"{agent}: {start.session_id}"[:120],
             )
         except WorkflowAlreadyStartedError:
@@ -401,7 +405,7 @@ def _read(asks: _Asks, agent: object, text: object, structured: object, options:
     else:
         name, key = given, f"{info.workflow_id}//{given}"
     named = options.get("session") or ids.child_session(info.workflow_id, name)
-    spec = _spec(agent, options.get("budget"))
+    spec = _spec(agent, options)
     adapter, schema = _form(structured)
     place = _place()
     place = (
@@ -463,12 +467,12 @@ def _check_options(options: dict[str, Any]) -> None:
         _refuse("timeout", timeout, "is no time; give a timedelta above zero")
 
 
-def _spec(agent: object, budget: object) -> AgentSpec:
+def _spec(agent: object, options: Mapping[str, Any]) -> AgentSpec:
     if not isinstance(agent, BaseModel):
         _refuse("agent", agent, "is no AgentSpec; workflow code can't read agent files, so give the agent itself")
     try:
-        given = agent.model_dump(warnings=False)
-        spec = AgentSpec.model_validate(given if budget is None else {**given, "budget": _plain(budget)})
+        own = {name: _plain(options[name]) for name in ("budget", "priority") if options.get(name) is not None}
+        spec = AgentSpec.model_validate({**agent.model_dump(warnings=False), **own})
         check_book(spec.permission.rules)
     except (ValidationError, BadRule) as error:
         why = what_is_wrong(error) if isinstance(error, ValidationError) else f"permission.{error}"

@@ -141,6 +141,19 @@ class Settings(BaseSettings):
     graceful_shutdown_timeout: float = Field(default=20.0, ge=0, le=86_400)
     """Seconds that running calls get to end when a worker is asked to stop; less than the thirty after which Kubernetes
     kills it, so that what was cut short can still be told."""
+    activity_slots: int = Field(default=100, ge=1, le=10_000)
+    """Activities that a worker runs at once: model calls, tools, and commands in the background. Reads that are made
+    within a workflow task are not among them."""
+    target_cpu: float = Field(default=0, ge=0, le=1)
+    target_memory: float = Field(default=0, ge=0, le=1)
+    """Shares of the machine, or of the container: a worker takes another activity only while less is in use, and never
+    more than `activity_slots`; 0 = whatever is in use."""
+    activity_pollers: int = Field(default=5, ge=0, le=1_000)
+    """Polls by which a worker asks for activities; 0 = as many as there is work for."""
+    activities_per_second: float = Field(default=0, ge=0, le=1_000_000)
+    queue_activities_per_second: float = Field(default=0, ge=0, le=1_000_000)
+    """That one worker begins, and that the server hands out to all workers of the queue; 0 = no limit. All workers of a
+    queue need the same limit of the queue."""
     deployment: str = ""
     """On: workers are versioned, and belong to the deployment of this name."""
     build: str = ""

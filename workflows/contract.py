@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from temporalio.common import SearchAttributeKey
+from temporalio.common import Priority, SearchAttributeKey
 
 from longhaul.activities.contract import CALL_MODEL as CALL_MODEL
 from longhaul.activities.contract import CHECKPOINT as CHECKPOINT
@@ -27,6 +27,7 @@ from longhaul.agent.letters.bodies import AskAnswer, ChildReport
 from longhaul.agent.letters.peer_operations import HubSays
 from longhaul.agent.life.rollover_state import Carried
 from longhaul.agent.permission.preview import Preview
+from longhaul.agent.plain.ids import fairness_key
 from longhaul.agent.plain.values import OpenValue, Value, sparse
 from longhaul.agent.record import Record
 from longhaul.agent.values.budget import NOTHING_SPENT, ModelSpent
@@ -164,6 +165,15 @@ PAGE_BYTES = 200_000
 
 WRONG_ARITY = b"longhaul/wrong-arity"
 """Encoding of the payload that stands for a start input which is not one; its data says how many came."""
+
+
+def priority_of(spec: AgentSpec, user: str | None) -> Priority:
+    """How a session shares the workers with others. Its activities and sub-agents inherit it from the server.
+
+    `user`: as the search attribute has it, for the server shows the key to whoever sees the workflow.
+    """
+    key = fairness_key(spec.fairness_key or user or spec.team)
+    return Priority(priority_key=spec.priority, fairness_key=key or None)
 
 
 class SessionStart(OpenValue):

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 from temporalio import workflow
-from temporalio.common import RawValue, SearchAttributePair, TypedSearchAttributes, WorkflowIDReusePolicy
+from temporalio.common import Priority, RawValue, SearchAttributePair, TypedSearchAttributes, WorkflowIDReusePolicy
 from temporalio.exceptions import ActivityError, FailureError, WorkflowAlreadyStartedError
 from temporalio.worker import (
     Interceptor,
@@ -166,6 +166,8 @@ class Children:
                 task_timeout=TASK_TIMEOUT,
                 memo={**named, TITLE: title_of(start.request.messages if start.request is not None else ())},
                 search_attributes=self._attributes(child),
+                # What is not said here the server takes from this session.
+                priority=Priority(priority_key=begun.spec.priority, fairness_key=begun.spec.fairness_key or None),
                 static_summary=child.agent[:120],
                 result_type=RawValue,
             )

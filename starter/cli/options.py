@@ -40,6 +40,10 @@ Mode = Annotated[
 Session = Annotated[
     str | None, typer.Option("--session", help="Continue this session, or start it; default: a new session.")
 ]
+Priority = Annotated[
+    int | None,
+    typer.Option(min=1, max=5, help="Of a session that starts: where work waits for workers, 1 goes first, 5 last."),
+]
 As = Annotated[
     str | None, typer.Option("--as", help="Who decides, which is recorded; default: the user of this terminal.")
 ]

@@ -78,6 +78,7 @@ class Wishes:
     max_iters: int | None = None
     max_cost: float | None = None
     max_tokens: int | None = None
+    priority: int | None = None
     called: tuple[str, ...] = ()
     """How its models are called, as KEY=VALUE."""
 
@@ -190,6 +191,8 @@ def spec_of(wishes: Wishes, default_model: str) -> AgentSpec:
         changes["react_config"] = spec.react_config.model_copy(update={"max_iters": wishes.max_iters})
     if (limits := _limits(wishes)) is not None:
         changes["budget"] = Budget.model_validate({**(spec.budget.model_dump() if spec.budget else {}), **limits})
+    if wishes.priority is not None:
+        changes["priority"] = wishes.priority
     return spec.model_copy(update=changes)
 
 
@@ -256,6 +259,8 @@ async def adjust(app: Longhaul, session: Session, wishes: Wishes) -> None:
             f"{flags}: session {session.id!r} has started; `longhaul budget {session.id}` shows what it may spend, and "
             "raises it"
         )
+    if wishes.priority is not None:
+        raise Misuse(f"--priority: session {session.id!r} has started, and keeps its priority; leave the flag out")
     if wishes.model is wishes.mode is wishes.workspace is None and wishes.max_iters is None and not wishes.called:
         return
     status = await session.status()

@@ -73,18 +73,26 @@ class Longhaul:
             await let_go(own)
 
     def session(
-        self, session_id: str = "default", *, user: str | None = None, agent: str | AgentSpec | Agent = "longhaul"
+        self,
+        session_id: str = "default",
+        *,
+        user: str | None = None,
+        agent: str | AgentSpec | Agent = "longhaul",
+        priority: int | None = None,
     ) -> Session:
         """A session by its names; it is started by its first message. Two handles with equal names are one session.
 
         `agent` is an AgentSpec, an Agent, or a name: then `agents/NAME.toml` says how a new session is set up. One that
-        runs already, or is stored, keeps its settings and its state. Raises BadAgent for an agent that can't be used.
+        runs already, or is stored, keeps its settings and its state. `priority`: 1 to 5 in place of the agent's, for a
+        session that begins or is opened again with it. Raises BadAgent for an agent that can't be used.
         """
         check_name("session", session_id)
         check_name("user", user or "")
         state = agent.state if isinstance(agent, Agent) else None
         given = agent.spec if isinstance(agent, Agent) else agent
         spec = checked(given) if isinstance(given, AgentSpec) else find_agent(given)
+        if priority is not None:
+            spec = checked(spec.model_copy(update={"priority": priority}))
         session = Session(self.client, self.settings, session_id, user, spec)
         if state is not None:
             session.stored.begins_in(state)

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from temporalio.client import Client, WithStartWorkflowOperation, WorkflowUpdateFailedError
 from temporalio.common import WorkflowIDConflictPolicy
@@ -20,6 +20,7 @@ from longhaul.agent.plain.errors import BadInput, Unavailable
 from longhaul.agent.plain.ids import check_name
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.hubs import NAME
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.cards import texts_of_memo
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.states.deletion import delete_ended, look_again
@@ -34,10 +35,7 @@ from longhaul.starter.client.wire import (
 from longhaul.starter.reach.connection import Naming, no_namespace
 from longhaul.starter.reach.query_retries import insist, send_again
 from longhaul.starter.settings import Settings
-from longhaul.workflows.contract import HUB, TASK_TIMEOUT, HubCard, HubStart
-
-if TYPE_CHECKING:
-    pass  # DROPPED
+from longhaul.workflows.contract import HUB, TASK_TIMEOUT, HubCard, HubStart, priority_of
 
 
 class HubAgent:
@@ -80,6 +78,7 @@ def beginning_of(settings: Settings, name: str, user: str | None) -> WithStartWo
         id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
         task_timeout=TASK_TIMEOUT,
         memo={"hub": name, "user": user},
+        priority=priority_of(AgentSpec(), None if user is None else naming.indexed(user)),
         static_summary="hub" if naming.is_opaque else f"hub {name}"[:120],
     )
 

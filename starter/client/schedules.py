@@ -49,8 +49,9 @@ from longhaul.starter.client.schedule_cards import (
     terms_in,
     wanted_schedule,
 )
+from longhaul.starter.reach.connection import Naming
 from longhaul.starter.settings import Settings
-from longhaul.workflows.contract import SCHEDULED, TASK_TIMEOUT
+from longhaul.workflows.contract import SCHEDULED, TASK_TIMEOUT, priority_of
 
 POLL_SECONDS, TELL_AGAIN_SECONDS = 0.1, 1.0
 
@@ -158,7 +159,7 @@ class Schedules:
             return "unchanged"
 
         def changed(there: ScheduleUpdateInput) -> ScheduleUpdate:
-            made = _made(self._settings.task_queue, wanted)
+            made = _made(self._settings, wanted)
             made.state = there.description.schedule.state
             return ScheduleUpdate(made)
 
@@ -180,7 +181,7 @@ class Schedules:
         async with _explained(wanted.name):
             await self._client.create_schedule(
                 PREFIX + wanted.name,
-                _made(self._settings.task_queue, wanted),
+                _made(self._settings, wanted),
                 memo={MEMO: wanted.terms.model_dump_json()},
             )
 
@@ -252,17 +253,20 @@ class Schedules:
         return self._client.get_schedule_handle(PREFIX + name)
 
 
-def _made(queue: str, wanted: WantedSchedule) -> Schedule:
+def _made(settings: Settings, wanted: WantedSchedule) -> Schedule:
     terms = wanted.terms
+    user = None if terms.user is None else Naming(settings).indexed(terms.user)
     every = [ScheduleIntervalSpec(every=timedelta(seconds=terms.every_seconds))] if terms.every_seconds else []
     return Schedule(
         action=ScheduleActionStartWorkflow(
             SCHEDULED,
             wanted.request,
             id=PREFIX + wanted.name,
-            task_queue=queue,
+            task_queue=settings.task_queue,
             task_timeout=TASK_TIMEOUT,
             memo={MEMO: terms.model_dump_json()},
+            # As of the session that it asks: a firing waits for a worker too.
+            priority=priority_of(wanted.request.spec, user),
             static_summary=f"run of schedule {wanted.name}",
         ),
         spec=ScheduleSpec(

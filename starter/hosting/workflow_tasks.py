@@ -27,12 +27,11 @@ POLLS_OF_OWN = 4
 """Polls for sessions that are in memory; each holds one of the places, so replays hardly ever get all of them."""
 
 LIMITS: dict[str, Any] = {
-    "max_concurrent_workflow_tasks": TASKS_AT_ONCE,
     # One poll more, for sessions that no worker has in memory: the SDK rounds its share of them down, but to no less.
     "workflow_task_poller_behavior": PollerBehaviorSimpleMaximum(POLLS_OF_OWN + 1),
     "nonsticky_to_sticky_poll_ratio": 0.0,
 }
-"""Of a worker of the SDK."""
+"""Of a worker of the SDK, beside the number of its slots (`activity_slots`)."""
 
 LOOK_SECONDS = 10.0
 BEHIND_SECONDS = 10.0

@@ -43,7 +43,7 @@ def by_letter(row: LetterRow[Any]) -> Handler:
     (answered,) = row.answer.model_fields if row.answer is not None else ("",)
 
     async def act(call: Call) -> Answer:
-        session = await session_to_begin(call, call.query.workspace) if row.begins else session_of(call)
+        session = await session_to_begin(call, call.query) if row.begins else session_of(call)
         method = attrgetter(row.method)(session)
         given = {fields[name].alias or name: getattr(call.body, name) for name in call.body.model_fields_set}
         if "by" in fields:
@@ -62,7 +62,7 @@ async def message(call: Call) -> tuple[int, Taken]:
     """202 with the reply's id, or 200 when it came to an end, or waits for somebody, within the time given."""
     body: Submit = call.body
     query: Requesting = call.query
-    session = await session_to_begin(call, query.workspace)
+    session = await session_to_begin(call, query)
     asked: dict[str, Any] = {
         "request_id": request_id_of(call, body.request_id),
         "context": body.context,

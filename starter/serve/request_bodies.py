@@ -37,6 +37,13 @@ class Starting(Whose):
         description="Absolute path of a folder that the workers see: a new session works there, and not in "
         "that of its agent's file; needs the scope `admin`",
     )
+    priority: int | None = Field(
+        default=None,
+        ge=1,
+        le=5,
+        description="Of a new session, in place of that of its agent's file: where work waits for workers, 1 goes "
+        "first, 5 last; needs the scope `admin`",
+    )
 
 
 class Requesting(Starting):

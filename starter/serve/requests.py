@@ -22,7 +22,7 @@ from longhaul.starter.client.reading.queries import NoSession
 from longhaul.starter.client.session import Session
 from longhaul.starter.folder_trust import BadSettingsFile, Untrusted
 from longhaul.starter.serve.problems import Problem, wrong
-from longhaul.starter.serve.request_bodies import Nothing, Whose
+from longhaul.starter.serve.request_bodies import Nothing, Starting, Whose
 from longhaul.starter.serve.tokens import Caller, Scope, Tokens
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
@@ -127,15 +127,15 @@ def session_of(call: Call) -> Session:
     return call.app.session(name, user=user, agent=known or AgentSpec(name=agent))
 
 
-async def session_to_begin(call: Call, workspace: str | None = None) -> Session:
-    """The same for what a session may begin with: then it is set up by its agent's file, and works in `workspace`,
-    should that be said.
+async def session_to_begin(call: Call, query: Starting | None = None) -> Session:
+    """The same for what a session may begin with: then it is set up by its agent's file, with the folder and the
+    priority that the query names.
 
     Raises Problem, BadAgent and Untrusted.
     """
     session, agent = session_of(call), call.path["agent"]
-    if workspace is not None:
-        await _check_folder(call, session, workspace)
+    workspace, priority = (query.workspace, query.priority) if query is not None else (None, None)
+    await _check_beginning(call, session, workspace, priority)
     spec = _spec(agent) or (AgentSpec(name=agent) if agent == DEFAULT_AGENT else None)
     if spec is None:
         if await session.stored.is_known():
@@ -151,19 +151,28 @@ async def session_to_begin(call: Call, workspace: str | None = None) -> Session:
             spec = spec.model_copy(update={"workspace": Workspace.model_validate(given)})
         except ValidationError:
             raise wrong("workspace", workspace, "send the absolute path of a folder that the workers see") from None
-    return call.app.session(session.id, user=session.user, agent=spec.model_copy(update={"model": model}))
+    begun = spec.model_copy(update={"model": model})
+    return call.app.session(session.id, user=session.user, agent=begun, priority=priority)
 
 
-async def _check_folder(call: Call, session: Session, root: str) -> None:
+async def _check_beginning(call: Call, session: Session, root: str | None, priority: int | None) -> None:
     """A session that there is keeps its own. Raises Problem."""
+    if root is priority is None:
+        return
     if "admin" not in call.caller.scopes:
-        raise Problem("forbidden", "workspace: naming a folder of the workers needs a token with the scope 'admin'")
+        what = "workspace: naming a folder of the workers" if root is not None else "priority: naming one"
+        raise Problem("forbidden", f"{what} needs a token with the scope 'admin'")
     if not await session.stored.is_known():
         return
-    kept = (await session.settings()).workspace
-    if kept is None or kept.root != root:
-        there = repr(kept.root) if kept is not None else "a folder of its own"
+    kept = await session.settings()
+    place = kept.workspace
+    if root is not None and (place is None or place.root != root):
+        there = repr(place.root) if place is not None else "a folder of its own"
         told = f"workspace: session {session.id!r} works in {there}; leave it out, or take another session"
+        raise Problem("refused", told)
+    if priority not in (None, kept.priority):
+        own = f"priority {kept.priority}" if kept.priority else "no priority of its own"
+        told = f"priority: session {session.id!r} began with {own}; leave it out, or take another session"
         raise Problem("refused", told)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError, WorkflowHandle
+from temporalio.common import Priority
 from temporalio.exceptions import ApplicationError, CancelledError
 
 from longhaul.agent.values.conversation.messages import FinishedReason
@@ -309,6 +310,31 @@ async def test_a_session_that_continues_as_new_answers_all_the_same(application:
     assert (found.state, found.words) == ("success", "Sent.")
 
 
+async def test_a_session_has_the_priority_and_the_user_of_the_ask_or_the_turn_of_its_workflow(
+    application: Application,
+) -> None:
+    agent = application.agent({"text": "Done."})
+    own = Priority(priority_key=2, fairness_key="batch")
+    asks: list[dict[str, Any]] = [{"user": "ana", "priority": 4}, {}]
+    found = list[tuple[int, str]]()
+    async with application.running(OrderWorkflow) as client:
+        for options in asks:
+            handle = await client.start_workflow(
+                OrderWorkflow.run,
+                Order(agent, options={"session": application.case, **options}),
+                id=f"{application.name}-{len(found)}",
+                task_queue=application.queue,
+                priority=own,
+            )
+            await end(handle)
+            asked_one = application.session(client, application.case, options.get("user"))
+            described = await client.get_workflow_handle(asked_one.workflow_id).describe()
+            turn = described.raw_description.workflow_execution_info.priority
+            found.append((turn.priority_key, turn.fairness_key))
+
+    assert found == [(4, "ana"), (2, "batch")]
+
+
 async def test_a_hundred_asks_go_on_side_by_side(application: Application) -> None:
     agent = application.agent({"text": "Fine."})
     async with application.running(ManyOrders) as client:
@@ -391,6 +417,7 @@ MISUSE: dict[str, tuple[Any, dict[str, Any], str]] = {
     "an odd wish": ({}, {"when_busy": "shout"}, "when_busy: 'shout' is neither 'queue' nor 'refuse'"),
     "an odd name": ({}, {"session": "a\0b"}, "session: 'a\\x00b' is not text that can be stored"),
     "a long name": ({}, {"user": "a" * 700}, "user: a name of 700 characters is too long"),
+    "an odd priority": ({}, {"priority": 9}, "agent: priority: Input should be less than or equal to 5 (it is 9)"),
     "an odd budget": ({}, {"budget": {"max_cost": -1}}, "agent: budget.max_cost: "),
 }  # fmt: skip
 

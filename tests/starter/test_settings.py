@@ -10,6 +10,8 @@ from longhaul.starter.settings import OF_A_FOLDER, BadVariable, Settings, Settin
 OF_THE_USER = frozenset(
     {
         *("codec", "keys", "master_key"),
+        *("activities_per_second", "activity_pollers", "activity_slots", "queue_activities_per_second"),
+        *("target_cpu", "target_memory"),
         *("analyzers", "approval_key", "blobs", "client_hooks", "condensers", "data_dir", "hooks", "host", "id_key"),
         *(
             "limit_cpu_seconds",

@@ -86,7 +86,7 @@ def inherited(record: Record, own: AgentSpec, call_id: str = "") -> AgentSpec:
             "sandbox_network": _network(above.sandbox_network, own.sandbox_network),
             "middlewares": tuple(dict.fromkeys((*above.middlewares, *own.middlewares))),
             "on_doubt": "ask" if "ask" in (above.on_doubt, own.on_doubt) else "tell",
-            "team": own.team or above.team,
+            **{name: getattr(own, name) or getattr(above, name) for name in ("team", "priority", "fairness_key")},
             "budget": budget(record, own.budget, call_id),
             "offloader": above.offloader,
             "workspace": workspace,

@@ -22,6 +22,8 @@ _OPAQUE = "longhaul/##"
 _ODD = re.compile(r"[^A-Za-z0-9_.@-]")
 
 
+FAIRNESS_KEY_BYTES = 64
+"""The server refuses to start a workflow with a longer one."""
 NAME_LIMIT_CHARS = 600
 """A search attribute holds 2 KiB, and a character may take three bytes of it."""
 
@@ -69,6 +71,11 @@ def hub_workflow_id(user: str | None, hub: str) -> str:
 
 _TARGET_CALL = "longhaul-call/"
 _PLAIN_ID = re.compile(r"(?!\d+$)[A-Za-z0-9_.-]{1,100}", re.ASCII)
+
+
+def fairness_key(name: str) -> str:
+    """A user or a team as Temporal's fairness key: the name itself, or a hash of one above the server's 64 bytes."""
+    return name if len(name.encode()) <= FAIRNESS_KEY_BYTES else _hashed(name)
 
 
 def target_activity_id(call_id: str) -> str:

@@ -47,11 +47,12 @@ async def chat(
     user: options.User = None,
     workspace: options.Workspace = None,
     mode: options.Mode = None,
+    priority: options.Priority = None,
     newest: Annotated[bool, typer.Option("--continue", "-c", help="Continue the newest session.")] = False,
     pick: Annotated[bool, typer.Option("--pick", help="Continue a session from a list, open or closed.")] = False,
     play: options.Play = False,
 ) -> int:
-    wishes = Wishes(agent, model, session, user, workspace, mode, called=tuple(called or ()))
+    wishes = Wishes(agent, model, session, user, workspace, mode, priority=priority, called=tuple(called or ()))
     screen = Screen(play=play)
     which: Which = "picked" if pick else "newest" if newest else "named"
     if which != "named" and wishes.session is not None:

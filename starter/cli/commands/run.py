@@ -45,10 +45,12 @@ async def run(
     ] = None,
     max_cost: Annotated[float | None, typer.Option(help="Maximum cost of this session, in dollars.")] = None,
     max_tokens: Annotated[int | None, typer.Option(help="Maximum tokens that this session may read and write.")] = None,
+    priority: options.Priority = None,
     play: options.Play = False,
     as_json: options.AsJson = False,
 ) -> int:
-    wishes = Wishes(agent, model, session, user, workspace, mode, max_iters, max_cost, max_tokens, tuple(called or ()))
+    ways = (workspace, mode, max_iters, max_cost, max_tokens, priority, tuple(called or ()))
+    wishes = Wishes(agent, model, session, user, *ways)
     screen = Screen(as_json=as_json, play=play)
     question, fits = _prompt(prompt), _schema(schema)
     async with connected(lambda sentence: screen.remark(Text(f"longhaul: {one_line(sentence)}", "yellow"))) as app:

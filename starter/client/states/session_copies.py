@@ -161,8 +161,11 @@ class Kept:
         is known of it, by the server (`was_there`) or in the store, and Unreachable."""
         if not was_there and not await self.is_stored():
             raise NoSession(f"there is no session {self.session_id!r} of agent {self.agent!r}, open or stored")
-        # What it was set up with comes with what is restored.
-        spec = AgentSpec(name=self.agent)
+        ledger = await self.known_ledger()
+        known = AgentSpec() if ledger is None else ledger.spec
+        # All else that it was set up with comes with what is restored; by these the server orders its first task.
+        turn = {"priority": known.priority, "fairness_key": known.fairness_key, "team": known.team}
+        spec = AgentSpec.model_validate({"name": self.agent, **turn})
         start = start_of(self.settings, self.session_id, self.user_id, spec, self.workflow_id)
         look_again(self.client, self.workflow_id)
         await self.client.start_workflow(WORKFLOW, **start)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from longhaul.agent.plain.ids import names_in, reply_id, workflow_id
+from longhaul.agent.plain.ids import fairness_key, names_in, reply_id, workflow_id
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=12) | st.sampled_from(
     ["", "~", "=", "/", "#", "%", "%7E", "None", "a/b", "\ud800", "\udfff", "x" * 200, "ü" * 150, "longhaul"]
@@ -80,3 +80,13 @@ def test_a_hashed_id_is_all_that_is_known_of_its_session() -> None:
     hashed = workflow_id("lamp", "ana", "s" * 400)
 
     assert names_in(hashed) == ("", None, hashed)
+
+
+def test_a_name_that_is_too_long_for_a_fairness_key_is_hashed() -> None:
+    fits, long, longer = "ä" * 32, "ä" * 33, "ä" * 34
+
+    keys = [fairness_key(name) for name in (fits, long, longer)]
+
+    assert keys[0] == fits
+    assert [len(key.encode()) for key in keys] == [64, 64, 64]
+    assert len({*keys}) == 3

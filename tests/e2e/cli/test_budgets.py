@@ -70,5 +70,10 @@ def test_a_budget_that_can_t_be_is_said_in_a_sentence(cli: Cli) -> None:
     assert cli("run", "Go", "--model", model, "--session", "lavish-miller").code == 0
     late = cli("run", "Go", "--session", "lavish-miller", "--max-cost", "2")
     assert (late.code, "--max-cost: session 'lavish-miller' has started" in late.err) == (2, True), late
+    hasty = cli("run", "Go", "--session", "lavish-miller", "--priority", "1")
+    assert (hasty.code, "--priority: session 'lavish-miller' has started, and keeps its priority" in hasty.err) == (
+        2,
+        True,
+    ), hasty
     shown = cli("budget", "lavish-miller")
     assert (shown.code, "session 'lavish-miller' has no budget" in shown.err) == (2, True), shown

@@ -98,6 +98,22 @@ async def test_a_session_lives_by_http_and_outlives_its_server(tmp_path: Path, d
     assert [(one["approver"], status["user_id"]) for one in status["decisions"]] == [("ana", "ana")]
 
 
+async def test_an_operator_names_the_priority_of_a_session_that_begins(tmp_path: Path, served: Serving) -> None:
+    session, told = agent(tmp_path, {"text": "Done."}), {"messages": "Go"}
+    messages, user = f"{session}/messages", {"user": "ana"}
+    async with served.client() as ana, served.client("max") as operator:
+        forbidden = await ana.post(messages, json=told, params={"priority": 1})
+        odd = await operator.post(messages, json=told, params={**user, "priority": 6})
+        begun = await operator.post(messages, json=told, params={**user, "priority": 1, "wait": 60})
+        again = await operator.post(messages, json=told, params={**user, "priority": 1, "wait": 60})
+        other = await operator.post(messages, json=told, params={**user, "priority": 2})
+
+    assert [each.status_code for each in (forbidden, odd, begun, again, other)] == [403, 422, 200, 200, 409]
+    assert "priority: naming one needs a token with the scope 'admin'" in forbidden.text
+    assert "priority: " in odd.text
+    assert "began with priority 1; leave it out, or take another session" in other.text
+
+
 async def test_a_stream_until_a_reply_ends_where_the_reply_waits_and_tells_what_for(
     tmp_path: Path, served: Serving
 ) -> None:

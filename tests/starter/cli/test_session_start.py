@@ -34,6 +34,12 @@ def test_a_flag_wins_over_the_agent_file_and_that_over_the_settings(folder: Path
     assert spec_of(Wishes(), "openai:from-settings").model == "openai:from-settings"
 
 
+def test_the_priority_of_the_flag_stands_in_place_of_the_files(folder: Path) -> None:
+    agent = agent_file(folder, "priority = 5")
+
+    assert [spec_of(Wishes(agent=agent, priority=given), "").priority for given in (1, None)] == [1, 5]
+
+
 def test_a_script_is_made_absolute(folder: Path) -> None:
     assert spec_of(Wishes(model="scripted:s.jsonl"), "").model == f"scripted:{folder}/s.jsonl"
 

@@ -281,6 +281,12 @@ class AgentSpec(Value):
     """What a session of it may spend, over all of its replies; None: as much as it takes."""
     team: str = sparse("", max_length=100)
     """Whose inbox its calls are in: `longhaul inbox --team`."""
+    priority: int | None = sparse(None, ge=1, le=5)
+    """Where tasks wait for a worker, those of priority 1 go first and those of 5 last; None = 3, or that of the
+    workflow that asks. It is the server that keeps the order."""
+    fairness_key: str = sparse("", max_length=64)
+    """Sessions with one key share one turn of the workers with each other; empty: their user is the key, or their team
+    where they have no user."""
     skills: Many[str] = sparse((), max_length=20)
     """Folders on the worker with a SKILL.md, or with sub-folders that have one. A relative path is in the workspace.
     `loader:NAME` is code of the workers' operator that brings skills; with one the agent has the tool Skill."""
