@@ -7,8 +7,10 @@ import pytest
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError, WorkflowHandle
 from temporalio.exceptions import ApplicationError, CancelledError
+from temporalio.worker import Worker
 
 from longhaul.agent.values.conversation.messages import FinishedReason
+from longhaul.plugin import LonghaulPlugin
 from longhaul.starter.client.session import Session
 from longhaul.workflow import AskResult
 from tests.embedding.conftest import Application
@@ -176,6 +178,29 @@ async def test_a_cancelled_workflow_waits_until_its_agent_has_ended_in_order(app
         for place, kind in enumerate(history)
         if kind in ("CHILD_WORKFLOW_EXECUTION_COMPLETED", "WORKFLOW_EXECUTION_SIGNALED")
     )
+
+
+async def test_a_cancelled_workflow_ends_also_where_no_worker_of_agents_is(application: Application) -> None:
+    """After the 30 seconds that an agent has to end. Its session ends when a worker is back, and asks no model."""
+    order = Order(application.agent(*SENT), options={"session": application.case})
+    client = await application.client(LonghaulPlugin(application.settings, host=False))
+    async with Worker(client, task_queue=application.queue, workflows=[OrderWorkflow]):
+        handle = await application.begin(client, order)
+        await until(lambda: _has(client, handle.id, "CHILD_WORKFLOW_EXECUTION_STARTED"))
+        await handle.cancel()
+        with pytest.raises(WorkflowFailureError) as failure:
+            await end(handle)
+    async with application.running(OrderWorkflow) as client:
+        session = application.session(client, application.case)
+        await until(lambda: _has(client, session.workflow_id, "WORKFLOW_EXECUTION_COMPLETED"))
+        model_calls = (await session.status()).model_calls
+
+    assert isinstance(failure.value.cause, CancelledError)
+    assert model_calls == 0
+
+
+async def _has(client: Client, workflow_id: str, kind: str) -> bool:
+    return kind in await kinds(client, workflow_id)
 
 
 async def test_a_terminated_workflow_leaves_a_session_that_says_so(application: Application) -> None:
