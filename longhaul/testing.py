@@ -73,6 +73,10 @@ def _scripts() -> Path:
     return folder
 
 
+STARTING = timedelta(seconds=60)
+"""Of the time-skipping test server, which a busy machine may keep longer than the SDK's own 5 seconds."""
+
+
 class GivenSettings(Settings):
     """Settings as a test gives them; it reads no variable and no file, so that a test passes on every machine."""
 
@@ -303,7 +307,9 @@ async def time_server(program: str | None = None) -> AsyncIterator[WorkflowEnvir
     """Temporal's test server, whose clock moves when it is told to; without a program, the SDK downloads it. Raises
     BadSetup."""
     try:
-        server = await WorkflowEnvironment.start_time_skipping(test_server_existing_path=program)
+        server = await WorkflowEnvironment.start_time_skipping(
+            test_server_existing_path=program, test_server_startup_timeout=STARTING
+        )
     except RuntimeError as error:
         raise BadSetup(
             f"Temporal's time-skipping test server can't be started: {error}; override the fixture "
