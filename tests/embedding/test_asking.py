@@ -56,6 +56,7 @@ async def requests_of(session: Session) -> list[str]:
     return [each.get_text_content() async for each in session.transcript() if each.role == "user"]
 
 
+@pytest.mark.proves("X22")
 async def test_an_agent_is_asked_and_its_words_come_back(application: Application) -> None:
     agent = application.agent({"text": "Two orders are late."})
     async with application.running(OrderWorkflow) as client:
@@ -180,6 +181,7 @@ async def test_a_cancelled_workflow_waits_until_its_agent_has_ended_in_order(app
     )
 
 
+@pytest.mark.proves("X22")
 async def test_a_cancelled_workflow_ends_also_where_no_worker_of_agents_is(application: Application) -> None:
     """After the 30 seconds that an agent has to end. Its session ends when a worker is back, and asks no model."""
     order = Order(application.agent(*SENT), options={"session": application.case})
@@ -255,6 +257,7 @@ async def test_an_answer_that_came_between_two_runs_is_told_again(application: A
     assert (asked_for, model_calls) == (["Check order 17"], 1)
 
 
+@pytest.mark.proves("X22")
 async def test_a_workflow_that_is_reset_asks_once(application: Application, type_temporal: TypeTemporal) -> None:
     agent = application.agent({"text": "Once."}, {"text": "Twice."})
     async with application.running(OrderWorkflow) as client:
@@ -334,6 +337,7 @@ async def test_a_session_that_continues_as_new_answers_all_the_same(application:
     assert (found.state, found.words) == ("success", "Sent.")
 
 
+@pytest.mark.proves("X22")
 async def test_a_hundred_asks_go_on_side_by_side(application: Application) -> None:
     agent = application.agent({"text": "Fine."})
     async with application.running(ManyOrders) as client:
