@@ -73,6 +73,10 @@ def _scripts() -> Path:
     return folder
 
 
+STARTING = timedelta(seconds=60)
+"""The most that the time-skipping test server may take, where the SDK says 5 seconds, and a session before it rests."""
+
+
 class GivenSettings(Settings):
     """Settings as a test gives them; it reads no variable and no file, so that a test passes on every machine."""
 
@@ -85,8 +89,14 @@ class GivenSettings(Settings):
 
 
 def settings_for(folder: Path, **given: Any) -> Settings:
-    """Of one test: a queue of its own, and all that is stored in `folder`. Raises BadSetup for a name that is no
-    setting."""
+    """Of one test: a queue of its own, and all that is stored in `folder`. `models` may name scripts, which cost
+    nothing: `models={"team": scripted(["Hello."])}`. Raises BadSetup for a name that is no setting."""
+    if isinstance(models := given.get("models"), dict):
+        free = {"provider": "scripted", "prices": {"input": 0, "output": 0}}
+        given["models"] = {
+            name: {**free, "model": model.removeprefix("scripted:")} if isinstance(model, str) else model
+            for name, model in models.items()
+        }
     if unknown := [name for name in given if name not in Settings.model_fields]:
         raise BadSetup(f"{unknown[0]}: there is no such setting; docs/reference/settings.md lists them all")
     return GivenSettings(**{"task_queue": f"test-{uuid4().hex[:12]}", "data_dir": folder / "data", **given})
@@ -168,7 +178,8 @@ class AgentEnvironment:
 
     async def approve(self, session: Session, tool: str = "", *, by: str = "tester", reason: str = "") -> Msg:
         """Approve the one call that waits, or the one of that tool, and return the reply's message: the last one, or
-        the one that says what it waits for next. Raises AssertionError if no call, or more than one, waits."""
+        the one that says what it waits for next. A session that still works, or that a workflow has yet to start, is
+        waited for. Raises AssertionError if no call, or more than one, waits then."""
         return await self._decide(session, tool, allow=True, by=by, reason=reason)
 
     async def deny(self, session: Session, tool: str = "", *, by: str = "tester", reason: str = "") -> Msg:
@@ -176,6 +187,7 @@ class AgentEnvironment:
         return await self._decide(session, tool, allow=False, by=by, reason=reason)
 
     async def _decide(self, session: Session, tool: str, *, allow: bool, by: str, reason: str) -> Msg:
+        await self.until_waiting(session)
         pending = await session.pending()
         waiting = [call for call in pending if tool in ("", call.tool)]
         if len(waiting) != 1:
@@ -184,6 +196,17 @@ class AgentEnvironment:
         call: PendingCall = waiting[0]
         await session.confirm(call, allow=allow, approver=by, reason=reason)
         return await session.wait(call.reply_id)
+
+    async def until_waiting(self, session: Session) -> None:
+        """Until the session waits for somebody, or has nothing to do. Raises AssertionError after a minute."""
+        try:
+            async with asyncio.timeout(STARTING.total_seconds()):
+                while not await session.has_begun() or (await session.status()).status == "working":  # noqa: ASYNC110  it notifies nobody
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            raise AssertionError(
+                f"the session {session.id!r} has not started, or still works, after {STARTING}"
+            ) from None
 
     async def move_time(self, by: timedelta) -> None:
         """Move the server's clock on: timers and deadlines that fall due fire in their order, and the sessions of this
@@ -303,7 +326,9 @@ async def time_server(program: str | None = None) -> AsyncIterator[WorkflowEnvir
     """Temporal's test server, whose clock moves when it is told to; without a program, the SDK downloads it. Raises
     BadSetup."""
     try:
-        server = await WorkflowEnvironment.start_time_skipping(test_server_existing_path=program)
+        server = await WorkflowEnvironment.start_time_skipping(
+            test_server_existing_path=program, test_server_startup_timeout=STARTING
+        )
     except RuntimeError as error:
         raise BadSetup(
             f"Temporal's time-skipping test server can't be started: {error}; override the fixture "

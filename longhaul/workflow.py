@@ -136,8 +136,8 @@ async def ask(agent: AgentSpec, text: Question, *, structured: Any = None, **opt
     """Ask an agent, and wait for the end of its reply: for seconds, or for the weeks that people take to approve.
 
     `structured`: a pydantic model, a dataclass or a JSON schema of an object that the answer has to fit. A cancelled
-    ask interrupts the agent and waits until it has ended. Raises a non-retryable ApplicationError of type `BadAsk` for
-    what can't be asked.
+    ask interrupts the agent and gives it 30 seconds to end. Raises a non-retryable ApplicationError of type `BadAsk`
+    for what can't be asked.
     """
     return await (await start(agent, text, structured=structured, **options)).result()
 
@@ -231,15 +231,19 @@ class RunningAsk(Generic[T]):
             await workflow.wait_condition(self._task.done, timeout=left, timeout_summary="timeout of the ask")
         except TimeoutError:
             late = True
-            await self.session.interrupt(request_id=self.order.body.request_id)
-            with suppress(TimeoutError):
-                await workflow.wait_condition(self._task.done, timeout=timedelta(seconds=ENDING_SECONDS))
+            await self._end()
         if not self._task.done():
             return AskResult("timeout", "", None, self.session.session_id)
         answer = self._task.result()
         if answer is None:
             return AskResult("lost", "its session was ended from outside", None, self.session.session_id)
         return self.order.result_of(answer, late=late)
+
+    async def _end(self) -> None:
+        """Interrupt the agent, and give it the time to say how far it came. There may be no worker to do so."""
+        await self.session.interrupt(request_id=self.order.body.request_id)
+        with suppress(TimeoutError):
+            await workflow.wait_condition(self._task.done, timeout=timedelta(seconds=ENDING_SECONDS))
 
     async def _or_end(self, waiting: Coroutine[Any, Any, Any]) -> Any:
         """What it comes to. Cancelled, it has the agent end in order first: its session keeps what it did."""
@@ -248,8 +252,7 @@ class RunningAsk(Generic[T]):
         except asyncio.CancelledError:
             await workflow.wait_condition(lambda: self._sent or self._task.done())
             if not self._task.done():
-                await self.session.interrupt(request_id=self.order.body.request_id)
-            await workflow.wait_condition(self._task.done)
+                await self._end()
             raise
 
     async def _through(self) -> AskAnswer | None:

@@ -97,6 +97,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         limit(item, float(config.getini("timeout")))
+        if "longhaul_server" in getattr(item, "fixturenames", ()):
+            item.add_marker("server")  # the examples' tests, which are for readers, do not say so
     if hasattr(config, "workerinput"):  # one of several processes
         slowest_first(items)
 

@@ -7,7 +7,7 @@ import pytest
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 
-from longhaul import AgentSpec, tool
+from longhaul import AgentSpec, Budget, tool
 from longhaul.activities.models.failures.status_table import ScriptError
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.testing import AgentEnvironment, calls, environment, replay, scripted, settings_for
@@ -29,6 +29,7 @@ def ringer(*says: str | dict[str, object], **more: object) -> AgentSpec:
     return AgentSpec.model_validate({"name": "ringer", "model": scripted(says), "tools": ("ring",), **more})
 
 
+@pytest.mark.proves("X23")
 async def test_what_a_session_did_is_told_as_plain_values(longhaul_env: AgentEnvironment, tmp_path: Path) -> None:
     prices = tmp_path / "prices.toml"
     prices.write_text("[scripted]\ninput = 1_000_000\noutput = 0\n")
@@ -69,6 +70,7 @@ async def test_a_wrong_expectation_says_what_there_is(longhaul_env: AgentEnviron
         await longhaul_env.move_time(timedelta(days=1))
 
 
+@pytest.mark.proves("X23")
 async def test_days_pass_when_the_test_says_so(longhaul_time_env: AgentEnvironment) -> None:
     deadline = {"remind_after": "1d", "expire_after": "30d"}
     session = longhaul_time_env.session(
@@ -112,6 +114,20 @@ async def test_a_client_of_ones_own_hosts_agents(longhaul_server: str, tmp_path:
     assert reply.get_text_content() == "Hello."
     assert ("first", "ana") in listed
     assert await session.end() == "terminated"
+
+
+async def test_a_call_is_waited_for_and_a_profile_may_name_a_script(longhaul_server: str, tmp_path: Path) -> None:
+    client = await Client.connect(longhaul_server)
+    slow = {**calls("ring", bell="brass"), "delay_ms": 300}
+    settings = settings_for(tmp_path, tools="tests.test_kit", models={"team": scripted([slow, "Done."])})
+
+    async with environment(client, settings) as env:
+        spec = AgentSpec(name="ringer", model="team", tools=("ring",), budget=Budget(max_cost=1))
+        session = env.session(spec)
+        await session.submit("Ring it")
+        reply = await env.approve(session, "ring", by="bo")
+
+    assert reply.get_text_content() == "Done."
 
 
 def test_a_script_or_a_setting_that_cannot_be_is_refused_at_once(tmp_path: Path) -> None:

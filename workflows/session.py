@@ -88,6 +88,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from longhaul.workflows.session_timers import DeadlineClock, IdleClock, TaskClock, tell_waits
     from longhaul.workflows.steps import Doing
+    from longhaul.workflows.subagents import for_user
     from longhaul.workflows.views import Snapshot, SnapshotAsk
     from longhaul.workflows.web_ui import Showing
 
@@ -119,7 +120,9 @@ class AgentSession:
     async def run(self, start: RawValue) -> Closed:
         del start
         try:
-            return await self._live()
+            closed = await self._live()
+            # Another session has the key for a report; whose workflow has asked, has none.
+            return closed if closed.answer is None else cast(Closed, for_user(closed))
         except asyncio.CancelledError:
             # A run that a worker only takes out of its memory ends in the same way, and goes on elsewhere.
             if workflow.cancellation_reason() is not None:

@@ -49,7 +49,7 @@ from longhaul.workflows.contract import (
     Closed,
     SessionStart,
 )
-from longhaul.workflows.payload_converter import SessionKeys, owner_of, result_of
+from longhaul.workflows.payload_converter import FOR_USER, SessionKeys, owner_of, result_of
 from longhaul.workflows.running_activities import undisturbed
 
 _BELONGS = "longhaul_key_belongs"
@@ -84,7 +84,7 @@ class _Outbound(WorkflowOutboundInterceptor):
         return await super().start_child_workflow(input)
 
 
-async def signal(workflow_id: str, letter: str, body: dict[str, Any]) -> str:
+async def signal(workflow_id: str, letter: str, body: dict[str, Any] | RawValue) -> str:
     """Why it could not be sent; empty when it was."""
     try:
         await workflow.get_external_workflow_handle(workflow_id).signal(letter, body)
@@ -93,10 +93,17 @@ async def signal(workflow_id: str, letter: str, body: dict[str, Any]) -> str:
     return ""
 
 
+def for_user(value: object) -> RawValue:
+    """What a workflow of the user's is to read, as the user's own codec leaves it."""
+    payload = workflow.payload_converter().to_payload(value)
+    payload.metadata[FOR_USER] = b""
+    return RawValue(payload)
+
+
 async def tell_asker(record: Record, request: str) -> AskerTold:
     """What is to be written down of it. A workflow that has ended is told nothing more."""
     asker = record.askers[request]
-    body = answer(record, asker).model_dump(mode="json")
+    body = for_user(answer(record, asker).model_dump(mode="json"))
     return AskerTold(request_id=request, error=await signal(asker.workflow_id, ANSWERED, body))
 
 

@@ -86,6 +86,7 @@ async def offered(application: Application, *lines: dict[str, Any], **spec: Any)
             yield Team(team, queue, endpoint)
 
 
+@pytest.mark.proves("X23")
 async def test_another_namespace_asks_an_agent_and_gets_its_answer(application: Application) -> None:
     async with offered(application, {"text": "Three orders are late."}) as team:
         answer = await team.call("ask", agent="clerk", text="How many are late?")
@@ -155,6 +156,7 @@ async def test_a_caller_that_is_cancelled_interrupts_the_agent(application: Appl
         assert await team.call("waiting", **case) == []
 
 
+@pytest.mark.proves("X23")
 @pytest.mark.chaos
 async def test_a_workflow_in_go_asks_an_agent(application: Application, tmp_path: Path) -> None:
     """Go's SDK is compiled for it once, which takes minutes."""

@@ -8,8 +8,10 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError, WorkflowHandle
 from temporalio.common import Priority
 from temporalio.exceptions import ApplicationError, CancelledError
+from temporalio.worker import Worker
 
 from longhaul.agent.values.conversation.messages import FinishedReason
+from longhaul.plugin import LonghaulPlugin
 from longhaul.starter.client.session import Session
 from longhaul.workflow import AskResult
 from tests.embedding.conftest import Application
@@ -55,6 +57,7 @@ async def requests_of(session: Session) -> list[str]:
     return [each.get_text_content() async for each in session.transcript() if each.role == "user"]
 
 
+@pytest.mark.proves("X22")
 async def test_an_agent_is_asked_and_its_words_come_back(application: Application) -> None:
     agent = application.agent({"text": "Two orders are late."})
     async with application.running(OrderWorkflow) as client:
@@ -179,6 +182,30 @@ async def test_a_cancelled_workflow_waits_until_its_agent_has_ended_in_order(app
     )
 
 
+@pytest.mark.proves("X22")
+async def test_a_cancelled_workflow_ends_also_where_no_worker_of_agents_is(application: Application) -> None:
+    """After the 30 seconds that an agent has to end. Its session ends when a worker is back, and asks no model."""
+    order = Order(application.agent(*SENT), options={"session": application.case})
+    client = await application.client(LonghaulPlugin(application.settings, host=False))
+    async with Worker(client, task_queue=application.queue, workflows=[OrderWorkflow]):
+        handle = await application.begin(client, order)
+        await until(lambda: _has(client, handle.id, "CHILD_WORKFLOW_EXECUTION_STARTED"))
+        await handle.cancel()
+        with pytest.raises(WorkflowFailureError) as failure:
+            await end(handle)
+    async with application.running(OrderWorkflow) as client:
+        session = application.session(client, application.case)
+        await until(lambda: _has(client, session.workflow_id, "WORKFLOW_EXECUTION_COMPLETED"))
+        model_calls = (await session.status()).model_calls
+
+    assert isinstance(failure.value.cause, CancelledError)
+    assert model_calls == 0
+
+
+async def _has(client: Client, workflow_id: str, kind: str) -> bool:
+    return kind in await kinds(client, workflow_id)
+
+
 async def test_a_terminated_workflow_leaves_a_session_that_says_so(application: Application) -> None:
     order = Order(application.agent(*SENT, {"text": "Still here."}), options={"session": application.case})
     async with application.running(OrderWorkflow) as client:
@@ -231,6 +258,7 @@ async def test_an_answer_that_came_between_two_runs_is_told_again(application: A
     assert (asked_for, model_calls) == (["Check order 17"], 1)
 
 
+@pytest.mark.proves("X22")
 async def test_a_workflow_that_is_reset_asks_once(application: Application, type_temporal: TypeTemporal) -> None:
     agent = application.agent({"text": "Once."}, {"text": "Twice."})
     async with application.running(OrderWorkflow) as client:
@@ -335,6 +363,7 @@ async def test_a_session_has_the_priority_and_the_user_of_the_ask_or_the_turn_of
     assert found == [(4, "ana"), (2, "batch")]
 
 
+@pytest.mark.proves("X22")
 async def test_a_hundred_asks_go_on_side_by_side(application: Application) -> None:
     agent = application.agent({"text": "Fine."})
     async with application.running(ManyOrders) as client:

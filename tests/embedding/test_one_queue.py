@@ -26,6 +26,7 @@ async def ring(times: int) -> str:
     return "ring " * times
 
 
+@pytest.mark.proves("X22")
 async def test_one_worker_registers_an_applications_workflows_and_ours(application: Application) -> None:
     theirs = await application.client()
     client = over_connection(theirs, application.settings)

@@ -48,6 +48,7 @@ async def greeted(client: Client, application: Application) -> str:
     )
 
 
+@pytest.mark.proves("X22")
 async def test_on_a_client_it_gives_each_worker_of_that_client_agents(application: Application, tmp_path: Path) -> None:
     client = await application.client(application.plugin)
     other = Worker(client, task_queue=f"{application.queue}-2", workflows=[Greeting])
@@ -128,6 +129,7 @@ async def test_what_we_change_of_the_sdk_spares_an_applications_own_converter(ap
     assert [end.payloads[0].metadata["encoding"] for end in ends if end.payloads] == [b"back/wards"]
 
 
+@pytest.mark.proves("X22")
 @pytest.mark.parametrize("first", [True, False], ids=["before pydantic-ai's", "behind pydantic-ai's"])
 async def test_it_stands_beside_another_plugin_in_any_order(
     application: Application, tmp_path: Path, first: bool

@@ -38,6 +38,7 @@ async def asked(application: Application, client: Client) -> tuple[dict[str, Any
         return found, handle.id
 
 
+@pytest.mark.proves("X22")
 @pytest.mark.parametrize("name", [*CONVERTERS])
 async def test_a_stock_worker_in_its_sandbox_asks_agents_and_the_stock_replayer_replays_it(
     application: Application, name: str
@@ -72,6 +73,7 @@ async def _one_by_one(histories: list[WorkflowHistory]) -> AsyncIterator[Workflo
         yield history
 
 
+@pytest.mark.proves("X22")
 async def test_the_sdks_test_environment_has_agents_by_the_plugin(application: Application, temporal_cli: Path) -> None:
     order = Order(application.agent({"text": "All is well."}))
     environment = await WorkflowEnvironment.start_local(

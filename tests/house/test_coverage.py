@@ -8,7 +8,7 @@ from docs.making.proofs import COLUMNS, PAGE, Row, cells, proofs, rows, with_pro
 ROOT = Path(__file__).parents[2]
 TEXT = PAGE.read_text(encoding="utf-8")
 VERDICTS = ("done", "part", "not begun")
-GROUPS = {"A": 11, "B": 7, "C": 13, "D": 9, "E": 12, "F": 7, "X": 21}
+GROUPS = {"A": 11, "B": 7, "C": 13, "D": 9, "E": 12, "F": 7, "X": 23}
 """How many rows each letter has: the promises that Longhaul set out with."""
 
 

@@ -125,7 +125,7 @@ def test_a_room_is_no_misspelt_name() -> None:
 
 
 def test_docs_and_examples_import_from_longhaul_alone() -> None:
-    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.py")]
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.py")]
     deep = re.compile(
         r"(?:from|import) longhaul\.(?!(?:nexus|testing|workflow)\b)"
         r"|`longhaul\.(?:agent|activities|starter|stores|workflows)\.(?!…)"

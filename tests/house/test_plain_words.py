@@ -8,6 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 REWRITTEN = (
     "README.md",
+    "docs/application.md",
     "docs/architecture.md",
     "docs/agents/background-commands.md",
     "docs/agents/budgets.md",

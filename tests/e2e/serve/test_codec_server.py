@@ -96,7 +96,7 @@ def texts_of(shown_history: str) -> str:
     return "\n".join(within(json.loads(shown_history)))
 
 
-@pytest.mark.proves("X12")
+@pytest.mark.proves("X12", "X22")
 async def test_temporals_command_line_shows_to_whom_a_token_names(
     locked: AgentEnvironment, codec: Serving, temporal_cli: Path
 ) -> None:

@@ -92,6 +92,7 @@ async def has_failed_task(handle: WorkflowHandle[Any, Any]) -> bool:
     return EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED in kinds
 
 
+@pytest.mark.proves("X22")
 @pytest.mark.parametrize("encrypts", [False, True], ids=["in clear text", "encrypted"])
 async def test_their_codec_encodes_all_that_a_session_sends_and_ours_is_within_it(
     shop: tuple[Client, Turned], tmp_path: Path, encrypts: bool

@@ -95,6 +95,7 @@ REFUND = calls("issue_refund", order="A-7", cents=1200)
 REFUNDED = '{"order": "A-7", "reason": "none given", "refunded": 1200}'
 
 
+@pytest.mark.proves("X23")
 async def test_an_activity_runs_on_the_users_worker_under_the_calls_id(stage: Stage, shop: Shop) -> None:
     shop.payments.let_end()
     line = {"tool_calls": [{"id": "call_refund-1", "name": "issue_refund", "input": {"order": "A-7", "cents": 1200}}]}
@@ -172,6 +173,7 @@ async def test_a_worker_that_stops_in_order_leaves_a_once_call_unknown_and_no_ot
     assert len(shop.payments.begun()) == 1
 
 
+@pytest.mark.proves("X23")
 async def test_a_once_call_that_meets_a_worker_without_the_activity_is_not_spent(stage: Stage, shop: Shop) -> None:
     shop.payments.let_end()
     session = selling(stage, shop, REFUND)
@@ -245,6 +247,7 @@ async def test_an_interrupted_activity_that_does_not_hear_of_it_is_not_awaited(
     assert "did not end" in text
 
 
+@pytest.mark.proves("X23")
 async def test_two_people_approve_an_activity_and_it_runs_once(stage: Stage, shop: Shop) -> None:
     shop.payments.let_end()
     session = selling(stage, shop, REFUND, permission={"tools": {"issue_refund": {"approvers": 2}}})
@@ -281,6 +284,7 @@ async def test_a_session_with_keys_sends_plain_json_to_the_users_workers(locked:
     assert results(done) == [(SUCCESS, REFUNDED)]
 
 
+@pytest.mark.proves("X23")
 async def test_an_agent_file_declares_an_activity_in_any_language(stage: Stage, shop: Shop) -> None:
     shop.payments.let_end()
     path = stage.folder / "clerk.toml"

@@ -106,6 +106,7 @@ def billing(stage: Stage, endpoint: str, *lines: dict[str, Any]) -> Session:
     )
 
 
+@pytest.mark.proves("X23")
 async def test_an_operation_in_another_namespace_answers_a_call(stage: Stage, office: Office) -> None:
     session = billing(stage, office.endpoint, calls("bill", order="A-7", cents=1200), calls("bill", order="A-8"))
     async with office.worker():

@@ -54,6 +54,7 @@ async def under_way(stage: Stage, session: Session) -> WorkflowHandle[Any, Any]:
     return delivery
 
 
+@pytest.mark.proves("X23")
 async def test_a_workflow_of_the_users_runs_for_a_call_and_the_model_reads_its_result(stage: Stage, shop: Shop) -> None:
     session = delivering(stage, shop)
     async with shop.worker():
