@@ -8,6 +8,7 @@ import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from rich.text import Text
@@ -43,6 +44,15 @@ def thought(text: str) -> Text:
 
 def user_said(text: str) -> Text:
     return _gutter("> ", harmless(text), "bold")
+
+
+def when(moment: str, *, seconds: bool = False) -> str:
+    """`2026-11-23 19:02 CET`: an ISO time in the zone of the reader's machine."""
+    try:
+        at = datetime.fromisoformat(moment).astimezone()
+    except ValueError:
+        return one_line(visible(moment))
+    return f"{at:%Y-%m-%d %H:%M:%S} {at.tzname()}" if seconds else f"{at:%Y-%m-%d %H:%M} {at.tzname()}"
 
 
 def call_line(tool: str, arguments: str) -> Text:
@@ -385,11 +395,6 @@ def _repaired(value: Mapping[str, Any]) -> str:
     return "; ".join((*value["left_out"], *thoughts, *images)) or "an image is sent with its actual type"
 
 
-def _second(moment: str) -> str:
-    """Of an ISO time in UTC."""
-    return f"{moment[:19].replace('T', ' ')} UTC"
-
-
 def _planned(value: Mapping[str, Any]) -> str:
     over = [f"plan {value['over']['name']} is over: {value['over']['state']}"] if value["over"] else []
     return "; ".join((*over, *([f"plan: {value['plan']['name']}"] if value["plan"] else [])))
@@ -416,8 +421,8 @@ _TOLD: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     ),
     "worker_left": lambda value: f"worker {value['worker']} was shut down; another worker continues",
     "provider_away": lambda value: (
-        f"waits for the model's provider (try {value['attempt']} failed), next try at {_second(value['next_try'])}: "
-        f"{value['reason']}"
+        f"waits for the model's provider (try {value['attempt']} failed), next try at "
+        f"{when(value['next_try'], seconds=True)}: {value['reason']}"
     ),
     "worker_lacks": lambda value: f"waits for a worker that can continue: {value['reason']}",
     "host_away": lambda value: f"parked: {value['reason']}",

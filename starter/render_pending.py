@@ -169,15 +169,15 @@ def _told_by_change(call: PendingCall) -> tuple[str, ...]:
 def deadline(call: PendingCall) -> Iterator[str]:
     """What has come of its deadline and what is to come, a sentence each."""
     if call.expired_at:
-        yield f"overdue: nobody answered by {_minute(call.expired_at)}; it still waits"
+        yield f"overdue: nobody answered by {render.when(call.expired_at)}; it still waits"
     elif call.escalated_at:
-        yield f"escalated to {one_line(visible(call.escalate_to))} at {_minute(call.escalated_at)}"
+        yield f"escalated to {one_line(visible(call.escalate_to))} at {render.when(call.escalated_at)}"
     elif call.reminded_at:
-        yield f"reminded of at {_minute(call.reminded_at)}"
+        yield f"reminded of at {render.when(call.reminded_at)}"
     if call.wakes_at:
-        yield f"until {_minute(call.wakes_at)}, or until somebody sends the event {one_line(visible(call.event))!r}"
+        yield f"until {render.when(call.wakes_at)}, or until somebody sends the event {one_line(visible(call.event))!r}"
     if call.expires_at:
-        yield f"deadline {_minute(call.expires_at)}; then it is {at_expiry(call)}"
+        yield f"deadline {render.when(call.expires_at)}; then it is {at_expiry(call)}"
 
 
 def at_expiry(call: PendingCall) -> str:
@@ -187,10 +187,6 @@ def at_expiry(call: PendingCall) -> str:
     if call.asked is not None:
         return "given up"
     return "given up, its outcome unknown" if call.waits_for == "outside" else "denied"
-
-
-def _minute(moment: str) -> str:
-    return f"{one_line(moment[:16].replace('T', ' '))} UTC"
 
 
 def how_to_answer(session_id: str, call: PendingCall, flags: Sequence[str] = ()) -> Text:

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Protocol
 
 from rich.cells import cell_len
@@ -223,7 +224,7 @@ def standing_still(status: Status) -> Iterator[Text]:
         resume = shlex.join(["longhaul", "resume", status.session_id, *user, "--agent", status.agent])
         yield Text(f"  to continue: {one_line(resume)}", "red" if status.hold else "magenta")
     if status.outage:
-        yield Text(one_line(visible(status.outage.told())), "yellow")
+        yield Text(one_line(visible(status.outage.told(partial(render.when, seconds=True)))), "yellow")
     if status.host_away:
         yield Text(f"parked: {one_line(status.host_away)}", "yellow")
     elif status.lacking:

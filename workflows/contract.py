@@ -3,7 +3,7 @@
 The contract is what both ends must agree on: names, the start input, the converter, the search attributes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -64,10 +64,11 @@ class Outage(Value):
     until: str
     """When the waiting is given up, and the reply ends as failed."""
 
-    def told(self) -> str:
-        """A sentence for people."""
+    def told(self, when: Callable[[str], str] | None = None) -> str:
+        """A sentence for people. `when` writes times in the reader's zone; without it they are in UTC."""
+        shown = when or _second
         times = "1 time" if self.attempt == 1 else f"{self.attempt} times"
-        tries = f"tried {times}, next at {_second(self.next_try)}, until {_second(self.until)}"
+        tries = f"tried {times}, next at {shown(self.next_try)}, until {shown(self.until)}"
         return f"waits for the model's provider ({tries}): {self.why}"
 
 

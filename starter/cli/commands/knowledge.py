@@ -20,6 +20,7 @@ import typer
 from rich.text import Text
 
 from longhaul.agent.values.spec.knowledge import check_base
+from longhaul.starter import render
 from longhaul.starter.cli import options, words_of_file
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.terminal.screen import Screen
@@ -264,7 +265,7 @@ async def list_documents(
         found = await knowledge.list_documents(base)
     screen.document({"documents": [asdict(each) for each in found]})
     for each in found:
-        told = (Text(f"passages: {each.passages}", "dim"), Text(each.at, "dim"))
+        told = (Text(f"passages: {each.passages}", "dim"), Text(render.when(each.at), "dim"))
         screen.show_fields(Text(each.base, "bold"), Text(one_line(each.name)), *told)
     if not found:
         screen.show(Text("there are no documents; `longhaul knowledge add BASE PATH` puts some in"))

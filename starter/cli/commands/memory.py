@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from longhaul.starter import render
 from longhaul.starter.cli import options
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.terminal.screen import Screen
@@ -38,7 +39,7 @@ async def list_memories(
         found = await memories.list_memories(MemoryOwner(user, agent), limit)
     screen.document({"memories": [asdict(each) for each in found]})
     for each in found:
-        told = f"{each.at}  {one_line(each.agent)}, {one_line(each.session_id)}"
+        told = f"{render.when(each.at)}  {one_line(each.agent)}, {one_line(each.session_id)}"
         screen.show_fields(Text(each.id, "bold"), Text(told, "dim"))
         screen.show_folded(Text(f"  {one_line(each.text)}"))
     if not found:

@@ -16,6 +16,7 @@ from longhaul.agent.plain.measures import iso
 from longhaul.agent.values.deadlines import LONGEST_SECONDS, seconds_in
 from longhaul.agent.values.permission import Behavior, PermissionRule
 from longhaul.agent.values.spec.known_names import without_tool
+from longhaul.starter import render
 from longhaul.starter.cli import options
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.session_lookup import Name, connected, find_session
@@ -233,8 +234,8 @@ def _in_lines(rule: PermissionRule, now: str) -> Iterator[Text]:
 def _until(rule: PermissionRule, now: str) -> str:
     if not rule.expires_at:
         return ""
-    shown = rule.expires_at[:16].replace("T", " ")
-    return f"expired {shown}" if rule.expires_at <= now else f"{shown} UTC"
+    shown = render.when(rule.expires_at)
+    return f"expired {shown}" if rule.expires_at <= now else shown
 
 
 def _change_line(change: RuleChange) -> Text:
@@ -242,7 +243,7 @@ def _change_line(change: RuleChange) -> Text:
     told += [f"- {rule.behavior.value} {rule.spelt()}" for rule in change.revoked]
     who = change.by or "somebody"
     why = f": {change.why}" if change.why else ""
-    return Text(_line(f"{change.at[:16].replace('T', ' ')}  {who}  {', '.join(told)}{why}"))
+    return Text(_line(f"{render.when(change.at)}  {who}  {', '.join(told)}{why}"))
 
 
 def _line(text: str) -> str:

@@ -1,11 +1,10 @@
-"""The commands that only look: sessions, show; inbox, everything that waits for a person, oldest first;
+"""The commands that only look: sessions, show; inbox, everything that waits for a person, the most urgent first;
 watch, a session as it works.
 """
 
 import dataclasses
 import shlex
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import aclosing
 from typing import Annotated
 
@@ -14,7 +13,7 @@ from rich.text import Text
 
 from longhaul.agent.plain.text import did_you_mean
 from longhaul.agent.views.event_types import AgentEvent
-from longhaul.starter import render, render_pending, render_session
+from longhaul.starter import render, render_inbox, render_pending, render_session
 from longhaul.starter.cli import options
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.session_lookup import (
@@ -37,6 +36,7 @@ from longhaul.starter.client.reading.queries import NoSession
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.tree import WaitingBelow
 from longhaul.starter.render import MadeCall, calls_in, in_full
+from longhaul.starter.render_inbox import WaitingCall
 from longhaul.starter.visible import one_line, visible
 from longhaul.stores.blobs.blobs import BlobsUnavailable, NoBlob
 from longhaul.workflows.contract import PendingCall, Status
@@ -205,52 +205,98 @@ async def inbox(
     overdue: Annotated[
         bool, typer.Option("--overdue", help="Only calls that were reminded of, escalated or expired.")
     ] = False,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help=f"The most entries to list; default: {render_inbox.USUAL_LINES}.")
+    ] = None,
+    long: Annotated[
+        bool, typer.Option("--long", "-l", help="Show each call whole, with the commands that answer it.")
+    ] = False,
 ) -> int:
+    """With --json all entries, unless --limit is given."""
     async with connected() as app:
         found = await app.inbox(user=user, team=team, tool=tool, overdue=overdue)
         nothing = not (found.calls or found.held or found.paused or found.silent)
         elsewhere = await _elsewhere(app, user) if nothing and user is not None else ""
     for_people = ("person", "settlement", "budget")
-    waiting = [
-        (card, call, _answered_at(found, card, call))
-        for card, call in found.calls
-        if call.waits_for in for_people or call.asked is not None
-    ]
-    asleep = [(card, call) for card, call in found.calls if call.waits_for == "wake-up"]
+    calls = render_inbox.most_urgent_first(_waiting(found))
+    waiting = [each for each in calls if each.call.waits_for in for_people or each.call.asked is not None]
+    asleep = [each for each in calls if each.call.waits_for == "wake-up"]
     stopped = [*found.held, *found.paused]
-    rows = [_row(place, call, card) for card, call, place in waiting]
-    rows += [_stopped(card, why) for card, why in stopped]
-    parked = [
-        {**_named(card), "waits_for": "host", "asked_at": card.waiting_since, "why": why} for card, why in found.parked
-    ]
-    screen.document([*rows, *(_row(card, call, card) for card, call in asleep), *parked])
+    screen.document(_documents(found, waiting, asleep)[:limit])
     if found.silent:
         names = ", ".join(one_line(card.session_id) for card in found.silent[:10])
         more = f" and {len(found.silent) - 10} more" if len(found.silent) > 10 else ""
         screen.remark(f"longhaul: these wait, but no worker answers for them: {names}{more}")
     if not waiting and not stopped and not found.silent:
         screen.show(Text(one_line(f"nothing waits for a person{elsewhere}")))
-    for number, (card, call, place) in zip(_numbers(waiting), waiting, strict=True):
-        screen.show_folded(_head(found.root_of(card) or card, call).append(number, "dim"))
-        flags = (
-            [*below(card.session_id, call, _tree(found, place)), *_flags(place)] if place is not card else _flags(card)
-        )
-        screen.show_folded(
-            render_pending.pending_call(call, width=screen.width),
-            render_pending.how_to_answer(place.session_id, call, flags),
-            Text(),
-        )
-    for card, status in stopped:
-        screen.show_folded(*_shown_stopped(card, status), Text())
-    for card, why in found.parked:
-        screen.show_folded(Text(f"{_name(card)}, {render_session.ago(card.waiting_since)}", style="bold"))
-        screen.show_folded(Text(f"  parked: {one_line(why)}", "yellow"), Text())
-    for card, call in asleep:
-        # Nobody has to do anything; whoever wants to may wake it.
-        until = (Text(f"  {line}") for line in render_pending.deadline(call))
-        how = render_pending.how_to_answer(card.session_id, call, _flags(card))
-        screen.show_folded(Text(f"{_name(card)}, asleep", style="bold"), *until, how, Text())
+    if screen.as_json:
+        return 0
+    most = limit or render_inbox.USUAL_LINES
+    if long:
+        entries = [[*part, Text()] for part in _in_full(found, waiting, asleep, width=screen.width)]
+        for part in entries[:most]:
+            screen.show_folded(*part)
+        left_out = len(entries) - most
+    else:
+        left_out = _show_lines(screen, found, waiting, asleep, most)
+    if left_out > 0:
+        screen.remark(Text(f"{left_out} more; list them with --limit {left_out + most}", "yellow"))
+    if not long and (waiting or stopped):
+        screen.remark(Text("to answer: longhaul approve SESSION CALL; --long shows each call with its commands", "dim"))
     return 0
+
+
+def _documents(found: Inbox, waiting: Sequence[WaitingCall], asleep: Sequence[WaitingCall]) -> list[dict[str, object]]:
+    return [
+        *(_row(each.place, each.call, each.card) for each in waiting),
+        *(_stopped(card, status) for card, status in (*found.held, *found.paused)),
+        *(_row(each.card, each.call, each.card) for each in asleep),
+        *(
+            {**_named(card), "waits_for": "host", "asked_at": card.waiting_since, "why": why}
+            for card, why in found.parked
+        ),
+    ]
+
+
+def _show_lines(
+    screen: Screen, found: Inbox, waiting: Sequence[WaitingCall], asleep: Sequence[WaitingCall], most: int
+) -> int:
+    """Returns how many entries there was no room for."""
+    entries = [
+        *map(render_inbox.line_of_call, waiting),
+        *(render_inbox.line_of_stopped(card, status) for card, status in (*found.held, *found.paused)),
+        *(render_inbox.line_of_parked(card, why) for card, why in found.parked),
+        *map(render_inbox.line_of_call, asleep),
+    ]
+    screen.show_folded(*(render_inbox.lines(entries[:most], width=screen.width) if entries else ()))
+    return len(entries) - most
+
+
+def _waiting(found: Inbox) -> Iterator[WaitingCall]:
+    for card, call in found.calls:
+        asleep = call.waits_for == "wake-up"
+        place = card if asleep else _answered_at(found, card, call)
+        yield WaitingCall(card, call, place, found.root_of(card) or card)
+
+
+def _in_full(
+    found: Inbox, waiting: Sequence[WaitingCall], asleep: Sequence[WaitingCall], *, width: int
+) -> Iterator[Iterable[Text]]:
+    flags = [
+        [
+            *([] if each.place is each.card else below(each.card.session_id, each.call, _tree(found, each.place))),
+            *render_inbox.flags_of_card(each.place),
+        ]
+        for each in waiting
+    ]
+    yield from render_inbox.calls_in_full(waiting, flags, width=width)
+    for card, status in (*found.held, *found.paused):
+        yield render_inbox.stopped_in_full(card, status)
+    for card, why in found.parked:
+        yield render_inbox.parked_in_full(card, why)
+    # Nobody has to do anything for these; the command wakes the session early.
+    own = [render_inbox.flags_of_card(each.card) for each in asleep]
+    yield from render_inbox.calls_in_full(asleep, own, width=width)
 
 
 def _answered_at(found: Inbox, card: SessionCard, call: PendingCall) -> SessionCard:
@@ -263,48 +309,6 @@ def _answered_at(found: Inbox, card: SessionCard, call: PendingCall) -> SessionC
 
 def _tree(found: Inbox, root: SessionCard) -> list[PendingCall]:
     return [each for of, each in found.calls if root.workflow_id in (of.workflow_id, of.root_workflow_id)]
-
-
-def _numbers(waiting: list[tuple[SessionCard, PendingCall, SessionCard]]) -> Iterator[str]:
-    """Which of a session's calls each one is, where several wait together."""
-    together = Counter((card.workflow_id, call.waits_for) for card, call, _ in waiting)
-    shown = Counter[tuple[str, str]]()
-    for card, call, _ in waiting:
-        of = card.workflow_id, call.waits_for
-        shown[of] += 1
-        yield f", {shown[of]} of {together[of]}" if together[of] > 1 else ""
-
-
-def _head(card: SessionCard, call: PendingCall) -> Text:
-    """Whose, since when, until when, and whether it is late."""
-    shown = Text(f"{_name(card)}, {render_session.ago(call.asked_at)}", style="bold")
-    if call.expires_at:
-        shown.append(f", deadline {render_session.until(call.expires_at)}")
-    if call.escalated_at or call.expired_at:
-        shown.append(", ESCALATED" if call.escalated_at and not call.expired_at else ", OVERDUE", "red")
-    elif call.reminded_at:
-        shown.append(", reminded of", "yellow")
-    return shown
-
-
-def _shown_stopped(card: SessionCard, status: Status) -> Iterator[Text]:
-    since = card.waiting_since if status.hold else status.paused_since
-    yield Text(f"{_name(card)}, {render_session.ago(since)}", style="bold")
-    if status.hold:
-        yield Text(f"  quarantined: {one_line(status.hold)}", "red")
-    else:
-        yield Text(f"  {one_line(render_session.paused(status))}", "yellow")
-    resume = shlex.join(["longhaul", "resume", card.session_id, *_flags(card)])
-    yield Text(f"  {one_line(resume)}")
-
-
-def _name(card: SessionCard) -> str:
-    return f"{one_line(card.session_id)}{f' of {one_line(card.user_id)}' if card.user_id else ''}"
-
-
-def _flags(card: SessionCard) -> list[str]:
-    user = [] if card.user_id is None else ["--user", card.user_id]
-    return [*user, "--agent", card.agent]
 
 
 def _named(card: SessionCard) -> dict[str, object]:

@@ -20,6 +20,7 @@ COMMANDS = (
     f"sessions --user '{USER}'",
     f"sessions --long --user '{USER}'",
     f"inbox --user '{USER}'",
+    f"inbox --long --user '{USER}'",
     f"show {SESSION} --user '{USER}' --as steps",
     f"rules list {SESSION} --user '{USER}'",
     f"rules list --user '{USER}'",

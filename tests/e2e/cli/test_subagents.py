@@ -44,13 +44,15 @@ async def test_what_a_sub_agent_asks_is_listed_with_its_path_and_answered_at_the
         return bool((await app.inbox(user="ute")).calls)
 
     await until(listed)
-    inbox, shown = cli("inbox", "--user", "ute").out, cli("show", "moon-log").out
+    brief, inbox = cli("inbox", "--user", "ute").out, cli("inbox", "--user", "ute", "--long").out
+    shown = cli("show", "moon-log").out
     (row,) = cli("inbox", "--user", "ute", "--json").document
     (approval,) = re.findall(r"longhaul (approve moon-log w1 --seen=.*)", inbox)
     approved = cli(*shlex.split(approval))
     done = await session.wait(reply)
     after = cli("show", "moon-log").out
 
+    assert re.search(r"\d+ s +moon-log +ute +w1 +lead › scribe › Write moon.txt\n$", brief), brief
     assert inbox.startswith("moon-log of ute, ")
     assert "  of lead › scribe › Write\n" in inbox
     assert (row["session"], row["sub_session"], row["path"]) == ("moon-log", "moon-log.t1", "lead › scribe › Write")

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from longhaul.starter.cli.commands.views import _head
+from longhaul.starter import render_inbox
 from longhaul.starter.client.cards import SessionCard, query
 from longhaul.starter.client.inbox import is_overdue
 from longhaul.workflows.contract import PendingCall
@@ -37,7 +37,7 @@ def test_a_line_says_since_when_until_when_and_how_late(hours: dict[str, float],
     # Counted from here: the whole suite may take longer than the minute that separates two answers.
     fields = {name: in_hours(number) for name, number in hours.items()}
 
-    assert _head(CARD, call(**fields)).plain == f"mend of ana\\x1b[31m, 3 min ago{told}"
+    assert render_inbox.head(CARD, call(**fields)).plain == f"mend of ana\\x1b[31m, 3 min ago{told}"
 
 
 @pytest.mark.proves("X4")
