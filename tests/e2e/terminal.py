@@ -4,9 +4,12 @@ import fcntl
 import os
 import select
 import struct
+import subprocess
 import termios
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -124,6 +127,36 @@ class Terminal:
 
     def _size(self, columns: int, rows: int) -> None:
         fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+
+def with_a_key(words: Sequence[str], folder: Path, environment: Mapping[str, str], question: str, key: str) -> Seen:
+    """Run a program of its own at a terminal; when it writes the question, the key is pressed."""
+    terminal, theirs = os.openpty()
+    process = subprocess.Popen(
+        [*words],
+        cwd=folder,
+        env={**environment, "TERM": "xterm"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    written, deadline = "", time.monotonic() + SURE_SECONDS
+    try:
+        while select.select([terminal], [], [], max(deadline - time.monotonic(), 0))[0]:
+            try:
+                data = os.read(terminal, 65_536)
+            except OSError:  # how Linux says that the other side is closed
+                break
+            asked_before = question in written
+            written += data.decode(errors="replace")
+            if question in written and not asked_before:
+                os.write(terminal, key.encode())
+        return Seen(process.wait(SURE_SECONDS), written.replace("\r\n", "\n"), written)
+    finally:
+        process.kill()
+        os.close(terminal)
 
 
 def at_a_terminal(cli: Cli, *arguments: str, answers: list[tuple[str, str]], seconds: float = SURE_SECONDS) -> Seen:

@@ -178,7 +178,7 @@ def test_a_job_in_the_project_goes_on_whatever_is_restarted(there: Composition) 
     ended = {name: there.restart(name) for name in ("worker", "serve", "redis", "temporal")}
     waiting = longhaul(there, "inbox", "--json")
     unchanged = (shop(there) / "greeting.txt").read_text()
-    approved = longhaul(there, "approve", "greets")
+    approved = longhaul(there, "approve", "greets", "--all")
     done = longhaul(there, *ask)
 
     assert (parked.code, parked.document["pending"][0]["call_id"]) == (3, "edit-7"), parked.err
@@ -278,7 +278,7 @@ def test_an_agent_that_the_user_has_brought_works_with_its_tools_secrets_and_not
     asking = json.dumps({"messages": "Buy a lamp"})
 
     parked = asks(there, "POST", f"{session}/messages?wait=30", token, asking)
-    ordered = longhaul(there, "approve", "lamps", "--user", "ben", "--json")
+    ordered = longhaul(there, "approve", "lamps", "order-7", "--user", "ben", "--json")
     assert ordered.code == 0, ordered.err
     said = until_said(there, "A lamp is on its way.", session, token)
 

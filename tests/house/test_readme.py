@@ -21,6 +21,7 @@ import pytest
 from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES, TASK_QUEUE
 from tests.e2e.processes import WorkerSettings, worker
+from tests.e2e.terminal import with_a_key
 from tests.limits import SURE_SECONDS
 
 ROOT = Path(__file__).parents[2]
@@ -70,6 +71,11 @@ class Desk:
     async def longhaul(self, words: Sequence[str]) -> tuple[int, str]:
         return await self.run(*CLI, *words[1:])
 
+    async def decides(self, words: Sequence[str]) -> tuple[int, str]:
+        """At a terminal, where it is shown and asked."""
+        seen = await asyncio.to_thread(with_a_key, [*CLI, *words[1:]], self.folder, self.environment, "[q] later:", "y")
+        return seen.code, seen.text
+
 
 @pytest.fixture
 async def desk(temporal_cli: Path, tmp_path: Path) -> AsyncIterator[Desk]:
@@ -109,13 +115,20 @@ def test_every_command_of_the_readme_is_of_a_kind_that_is_run_here() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "does"), [("demo", "-m longhaul.starter.demo"), ("test", "-m pytest"), ("setup", "-m venv .venv")]
+    ("target", "does"),
+    [
+        ("demo", "install.py .venv requirements.lock\n"),
+        ("demo", "-m longhaul.starter.demo"),
+        ("test", "install.py .venv requirements-dev.lock\n"),
+        ("test", "-m pytest"),
+        ("setup", "install.py .venv requirements.lock\n"),
+    ],
 )
 def test_make_has_the_targets_that_the_readme_names(target: str, does: str, tmp_path: Path) -> None:
     assert ["make", target] in commands("make")
 
     # In a copy without an environment, so that all steps are shown.
-    for name in ("Makefile", "requirements-dev.lock", "pyproject.toml"):
+    for name in ("Makefile", "requirements.lock", "requirements-dev.lock", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)
     planned = subprocess.run(["make", "-n", target], cwd=tmp_path, capture_output=True, text=True, check=False)
 
@@ -136,7 +149,7 @@ def test_the_command_is_installed_where_the_readme_says() -> None:
 ANSWERS = {
     "trust": (0, "trusted until it changes"),
     "run": (3, "longhaul approve hello toolu_2"),
-    "inbox": (0, "+Hello from a durable agent."),
+    "inbox": (0, "toolu_2  Write hello.txt"),
     "approve": (0, "approved Write toolu_2"),
     "show": (0, "seen"),
 }
@@ -151,7 +164,7 @@ async def test_the_commands_do_what_the_readme_says(desk: Desk, temporal_cli: Pa
     for words in commands(LONGHAUL):
         if words[1] == "dev":
             continue
-        code, shown = await desk.longhaul(words)
+        code, shown = await (desk.decides(words) if words[1] == "approve" else desk.longhaul(words))
         assert (code, ANSWERS[words[1]][1] in shown) == (ANSWERS[words[1]][0], True), shown
     await until_it_reads(greeting, "Hello from a durable agent.\n")
 

@@ -71,6 +71,12 @@ class DecisionFlags:
     """Why they are accepted."""
 
     @property
+    def has_looked(self) -> bool:
+        """Whether the person has said which calls are meant, or is shown them in an editor: what waits may have changed
+        since they looked."""
+        return self.every or self.by_editor or self.seen is not None
+
+    @property
     def is_bare(self) -> bool:
         """Whether nothing is said of what is allowed."""
         return (
@@ -85,7 +91,7 @@ async def approve(
     calls: options.Calls = None,
     *,
     every: Annotated[
-        bool, typer.Option("--all", help="All waiting calls: needed if several wait and there is no terminal.")
+        bool, typer.Option("--all", help="All waiting calls: needed without a terminal, unless you name the calls.")
     ] = False,
     edit: Annotated[str | None, typer.Option(help="Other arguments, as a JSON object; for one call.")] = None,
     editor: Annotated[
@@ -153,9 +159,10 @@ async def _decide(screen: Screen, name: Name, call_ids: Sequence[str], decision:
                 raise Misuse(f"{flag} is for one call, and {len(chosen)} were chosen: {', '.join(chosen)}; name it")
         if decision.every and call_ids:
             raise Misuse("--all is for all calls that wait; leave the ids out, or --all")
-        if decision.allow and not decision.every and not call_ids and len(chosen) > 1 and not screen.answers:
+        if decision.allow and not (screen.answers or call_ids or decision.has_looked):
+            verb = "call waits" if len(chosen) == 1 else "calls wait"
             raise Misuse(
-                f"{len(chosen)} calls wait, and there is no terminal to ask about each: {', '.join(chosen)}; name the "
+                f"{len(chosen)} {verb}, and there is no terminal to ask about each: {', '.join(chosen)}; name the "
                 "calls, or use --all. Nothing was approved"
             )
         codes = list[int]()

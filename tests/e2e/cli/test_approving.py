@@ -95,9 +95,9 @@ async def test_two_people_have_to_approve_and_an_edit_begins_anew(cli: Cli, app:
     waiting = await session.reply("Pay her")
     other = json.dumps({"to": "bo", "ledger": str(ledger)})
 
-    first = cli("approve", "vault", "--as", "eve", "--json")
-    again = cli("approve", "vault", "--as", "eve")
-    nameless = cli("approve", "vault", "--as", "")
+    first = cli("approve", "vault", "ana", "--as", "eve", "--json")
+    again = cli("approve", "vault", "ana", "--as", "eve")
+    nameless = cli("approve", "vault", "ana", "--as", "")
     shown = cli("show", "vault")
     edited = cli("approve", "vault", "ana", "--edit", other, "--as", "fay")
     assert paid(ledger) == []
@@ -154,10 +154,30 @@ async def test_several_calls_are_approved_unasked_with_all_alone(cli: Cli, app: 
     assert every.out == "approved pay ana\napproved pay bo\n"
 
 
+async def test_one_call_that_nobody_has_named_or_seen_is_not_approved_without_a_terminal(
+    cli: Cli, app: Longhaul
+) -> None:
+    session = paying(cli, app, "till", "ana")
+    waiting = await session.reply("Pay her")
+    (call,) = await session.pending()
+
+    bare = cli("approve", "till", "--as", "eve")
+    with_rules = cli("approve", "till", "--accept-rules", "--as", "eve")
+    before = (await session.status()).pending
+    seen = cli("approve", "till", "--seen", call.digest[:12], "--as", "eve")
+    await session.wait(waiting.id)
+
+    for silent in (bare, with_rules):
+        assert silent.code == 2
+        assert "1 call waits, and there is no terminal to ask about each: ana" in silent.err
+    assert before == 1
+    assert seen.out == "approved pay ana\n"
+
+
 async def test_one_denial_is_enough(cli: Cli, app: Longhaul) -> None:
     session = paying(cli, app, "safe", "ana", tools={"pay": {"approvers": 3}})
     waiting = await session.reply("Pay her")
-    cli("approve", "safe", "--as", "eve")
+    cli("approve", "safe", "--all", "--as", "eve")
 
     cli("deny", "safe", "--as", "fay")
     done = await session.wait(waiting.id)

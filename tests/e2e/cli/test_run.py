@@ -120,7 +120,7 @@ def test_a_run_parks_and_goes_on_when_it_is_approved(cli: Cli) -> None:
 
     parked = cli("run", "Greet the moon", "--model", model, "--session", "parks", "--request-id", "r-1", "--json")
     waiting = cli("inbox", "--json")
-    approved = cli("approve", "parks", "--accept-rules", "--as", "ana")
+    approved = cli("approve", "parks", "--all", "--accept-rules", "--as", "ana")
     finished = cli("run", "Greet the moon", "--session", "parks", "--request-id", "r-1", "--json")
     shown, exported = cli("show", "parks"), cli("state", "export", "parks")
 
