@@ -1,5 +1,7 @@
 """The table of commands: complete, and all that `longhaul --help` needs."""
 
+import os
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -8,7 +10,7 @@ from typing import Any
 import pytest
 import typer
 
-from longhaul.starter.cli.command_table import COMMANDS, CommandRow
+from longhaul.starter.cli.command_table import COMMANDS, GROUPS, CommandRow
 from longhaul.starter.cli.main import app
 from tests.limits import SURE_SECONDS
 
@@ -30,6 +32,19 @@ def test_what_says_which_commands_there_are_loads_none_of_them(words: list[str],
     )
 
     assert ran.stdout.splitlines()[-1] == f"{code} []"
+
+
+def test_the_help_lists_the_commands_in_groups_and_each_once() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "longhaul.starter.cli.main", "--help"],
+        capture_output=True, text=True, check=True, timeout=SURE_SECONDS, env=os.environ | {"COLUMNS": "100"},
+    )  # fmt: skip
+    titles = re.findall(r"(?m)^╭─ (.+?) ─", ran.stdout)
+    listed = re.findall(r"(?m)^│ ([a-z]+) ", ran.stdout)
+
+    assert titles == ["Options", *GROUPS]
+    assert listed == [row.name for row in COMMANDS]
+    assert len(listed) == len({*listed})
 
 
 def test_a_misspelt_command_is_answered_with_the_nearest() -> None:
