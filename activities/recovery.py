@@ -162,7 +162,7 @@ def found_in(past: Past) -> Restored:
         carried = as_it_began(begun, base, carried)
         base = base.model_copy(update={"source": "history", "generation": base.generation + 1})
     if past.damage is not None:
-        base = base.model_copy(update={"note": f"{base.note} The store's record was written anew: {past.damage}"})
+        base = base.model_copy(update={"note": f"{base.note} The store's record was written again: {past.damage}"})
     return base.model_copy(update={"carried": carried.model_dump(mode="json") if carried else None})
 
 
@@ -227,8 +227,8 @@ def _may_be_old(stored: Carried, why: str) -> str:
 
 def _nothing_left(why: str) -> str:
     return (
-        f"an earlier life of this session is known, but {why} and no checkpoint of it is left: what it said and did is "
-        "lost. Look at what it has done; `longhaul resume` lets it begin anew"
+        f"an earlier incarnation of this session is known, but {why} and no checkpoint of it is left: what it said and "
+        "did is lost. Look at what it has done; `longhaul resume` lets it start again"
     )
 
 

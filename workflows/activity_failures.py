@@ -151,7 +151,7 @@ def _why(error: ActivityError) -> str:
         if cause.type is TimeoutType.HEARTBEAT:
             return "the worker that ran it was lost"
         if cause.type is TimeoutType.SCHEDULE_TO_START:
-            return "the worker that had begun it was lost, and its host is away"
+            return "the worker that had started it was lost, and its host is unavailable"
         return "it ran out of time"
     if isinstance(cause, ApplicationError):
         return cause.message

@@ -103,8 +103,8 @@ class AtFiles:
         """Raises WorkInterrupted."""
         if not self._record.life.host_away:
             why = (
-                f"its workspace lies on host {host!r}, which is away: no worker takes the work of that host. It goes "
-                f"on as soon as one runs there with LONGHAUL_HOST={host}"
+                f"its workspace is on host {host!r}, which is unavailable: no worker takes the work of that host. It "
+                f"continues as soon as one runs there with LONGHAUL_HOST={host}"
             )
             self._write(e.WorkerLacks(worker="", doing=doing, call_id=call_id, why=why, host=host))
         how = activity_options.greet_host(host)

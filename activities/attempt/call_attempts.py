@@ -81,8 +81,8 @@ async def check_not_fatal() -> None:
         return
     if before.HasField("timeout_failure_info"):
         raise ApplicationError(
-            f"the worker that ran it was lost each time; it was tried {MOST_LOST} times and more, and it is not begun "
-            "again",
+            f"the worker that ran it was lost each time; it was tried {MOST_LOST} times and more, and it is not "
+            "started again",
             type=FATAL,
             non_retryable=True,
         )

@@ -37,7 +37,7 @@ def check_first(ask: RunTool) -> None:
     would take each further worker along, without end."""
     if ask.maybe_begun and activity.info().is_local:
         raise ApplicationError(
-            "not within the task: it may have been begun there before",
+            "not within the task: it may have been started there before",
             type=MAYBE_BEGUN,
             non_retryable=True,
             category=ApplicationErrorCategory.BENIGN,

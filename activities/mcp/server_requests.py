@@ -106,8 +106,8 @@ _KINDS = ("string", "number", "integer", "boolean", "array")
 _KEPT = ("type", "format", "default", "enum", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems")
 _NOT_ASKED = {
     "sampling/createMessage": "that a model is asked in its name (sampling), which its agent does not allow, "
-    "or not beside other questions",
-    "roots/list": "a list of this side's folders (roots), which it is not told here",
+    "or not together with other questions",
+    "roots/list": "a list of this side's folders (roots), which it does not get here",
 }
 DONE = "What it did before stays done"
 

@@ -118,14 +118,14 @@ PAUSES = (0.2, 1.0, 3.0)
 """Seconds between tries of a call that is known not to have begun, or that may run twice."""
 MAYBE_DONE = "It may have done part of its work, or all of it."
 BEGAN_ANEW = (
-    "[The MCP server {!r} began anew before this call: what it had kept for this session (open pages, logins, working "
+    "[The MCP server {!r} restarted before this call: what it had kept for this session (open pages, logins, working "
     "folders) is gone.]"
 )
 
 UNASKED = (
     "[The MCP server {!r} asked a person while this call ran: {}. The question could not wait for an answer: the "
     "server speaks an older version of the protocol, and either keeps state or must not run this call a second "
-    "time. So it was told that the question is cancelled.]"
+    "time. So Longhaul cancelled the question.]"
 )
 SAMPLED = "sampled"
 """In the metadata of a result: what a model was asked for the server, and what it said."""

@@ -83,7 +83,7 @@ async def _told_by(channel: Channel, told: _Telling) -> None:
                 else:
                     told.given[key].append(channel.name)
     except TimeoutError:
-        told.trouble.append(f"{channel.name} had not been told of all within {SECONDS:g} s")
+        told.trouble.append(f"{channel.name} did not accept everything within {SECONDS:g} s")
 
 
 def message_of(

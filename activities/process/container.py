@@ -173,9 +173,7 @@ def _mounts(shown: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def _plain(path: str) -> str:
     if any(sign in path for sign in ',"\n\r'):
-        raise NotStarted(
-            f"an engine of containers can't be told of {path!r}: it has a comma, a quote or a line end in it"
-        )
+        raise NotStarted(f"a container engine cannot take {path!r}: it has a comma, a quote or a line end in it")
     return path
 
 

@@ -383,7 +383,7 @@ class Findings:
         """A redirection is a sub-command of its own, `> FILE`: a rule for `echo` says nothing about files."""
         for directory in directories:
             if not self.touch(target, "write", (directory,)):
-                self.doubt("a redirection to a path that can't be told")
+                self.doubt("a redirection to a path that is not known beforehand")
                 return
             resolved = os.path.realpath(Path(directory) / target)
             self.add((">", resolved), PartEffect.MAKES, Leans.PATHS)

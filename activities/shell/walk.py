@@ -175,11 +175,11 @@ class Walk:
         if leads_to_no_file(operator, word.text):
             return
         if word.pattern or word.brackets or word.status or operator == "<&":
-            self.findings.doubt("a redirection to a path that can't be told")
+            self.findings.doubt("a redirection to a path that is not known beforehand")
         elif operator == "<":
             self.findings.reads_input(word.text)
             if not self.findings.touch(at_home(word), "read", at):
-                self.findings.doubt("a redirection from a path that can't be told")
+                self.findings.doubt("a redirection from a path that is not known beforehand")
         else:
             self.findings.redirected(at_home(word), at)
 

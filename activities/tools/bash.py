@@ -179,7 +179,9 @@ characters. Its end comes by itself, so there is no need to ask again and again.
         if text is not None:
             return ToolOutput(text or "(no output so far)")
         if call.attempt >= MOST_ATTEMPTS:
-            raise ToolError(f"bash_id: no worker that was asked runs {named!r} now; you are told when its end is known")
+            raise ToolError(
+                f"bash_id: no worker that was asked runs {named!r} now; you get a message when its end is known"
+            )
         raise Elsewhere("another worker runs the command whose output is asked for, or it is about to begin")
 
 
@@ -219,7 +221,7 @@ INPUT_SCHEMA: dict[str, Any] = {
         },
         "run_in_background": {
             "type": "boolean",
-            "description": "Do not wait for it: you are told when it ends, and what it has printed.",
+            "description": "Do not wait for it: a message says when it ends, and what it has printed.",
         },
     },
     "required": ["command"],
@@ -229,9 +231,9 @@ INPUT_SCHEMA: dict[str, Any] = {
 
 _HELD_OFF = ("Read-only file system", "Device or resource busy")
 REFUSED = {
-    "read": "[it ran unasked, in a sandbox in which nothing can be written]",
-    "edit": "[it ran unasked, in a sandbox in which only the workspace can be written, and no file there that other "
-    "programs run or obey: change such a file with Edit or Write, and a person is asked]",
+    "read": "[it ran without approval, in a sandbox in which nothing can be written]",
+    "edit": "[it ran without approval, in a sandbox in which only the workspace can be written, and no file there that "
+    "other programs run or obey: change such a file with Edit or Write, and a person is asked]",
 }
 
 

@@ -283,7 +283,7 @@ def checked(toolbox: Toolbox, secrets: WorkerSecrets, name: str, arguments: str)
     """As `Toolbox.validate`; its sentence quotes marks."""
     if arguments.startswith(SPELT_OTHERWISE):
         raise ArgumentsError(
-            "the arguments hold a secret that is not spelt as it is (encoded, in other letters, or within a number), "
+            "the arguments hold a secret that is not written as it is (encoded, in other letters, or within a number), "
             "so it could not be put back; nothing ran. Write [secret NAME] where the value belongs"
         )
     try:

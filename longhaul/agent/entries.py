@@ -377,7 +377,7 @@ def cut(text: str) -> str:
 def settled_text(doubt: Doubt, said: str, output: str) -> str:
     """What the model reads of a settled doubt. `said`: on whose word, as the end of a sentence."""
     word = "it did happen" if doubt.happened else "it did not happen, and nothing of it was done"
-    text = f"The call {doubt.tool} ({doubt.call_id}), whose outcome was unknown, is settled: {word}. {said}"
+    text = f"The call {doubt.tool} ({doubt.call_id}), whose outcome was unknown, is resolved: {word}. {said}"
     return f"{text}\nIts output:\n{output}" if output else text
 
 

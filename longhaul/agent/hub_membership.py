@@ -237,7 +237,7 @@ Told = TypeVar("Told", int, str)
 def received(hub: HubState, body: Value) -> tuple[HubState, dict[str, Any]]:
     """The hub after an update, and the answer. Raises Unusable."""
     if hub.ended and not isinstance(body, End):
-        raise Unusable(f"the hub {hub.name!r} has ended; start it anew")
+        raise Unusable(f"the hub {hub.name!r} has ended; start it again")
     match body:
         case JoinHub():
             return _joined(hub, body)

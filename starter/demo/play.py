@@ -149,7 +149,7 @@ class Play:
         began = time.monotonic()
         reply_id = await session.submit(story.REQUEST, request_id="demo")
         self.narrator.step(f"The agent is asked: {story.REQUEST}")
-        self.narrator.remark("it reads and greps unasked, and an allow rule lets it run the tests")
+        self.narrator.remark("it reads and greps without approval, and an allow rule lets it run the tests")
         return began, reply_id
 
     async def _crash_in_mid_thought(self, client: Client, session: Session) -> None:

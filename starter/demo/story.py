@@ -21,7 +21,7 @@ from longhaul.agent.values.spec.workspace import Workspace
 
 PROJECT = Path(__file__).parent / "project"
 TESTS = "python3 -m unittest"
-REQUEST = "The tests of this project are red. Find out why and mend it."
+REQUEST = "The tests of this project are red. Find out why and fix it."
 SESSION, USER, APPROVER = "mend-the-shop", "demo", "you"
 
 BROKEN_FILE = "shipping.py"
@@ -56,7 +56,7 @@ def agent(script: Path, workspace: Path) -> AgentSpec:
     )
     return AgentSpec(
         name="mender",
-        system_prompt="You mend small Python projects. Read first, make the smallest change, run the tests again.",
+        system_prompt="You fix small Python projects. Read first, make the smallest change, run the tests again.",
         model=f"scripted:{script}",
         permission=PermissionContext(rules=(tests,)),
         workspace=Workspace(root=str(workspace)),
@@ -88,7 +88,7 @@ _REPLIES: tuple[Mapping[str, Any], ...] = (
         "expect": {"last_contains": "FAILED (failures=1)"},
     },
     {
-        "text": "The comparison leaves out the limit itself. One character mends it.",
+        "text": "The comparison leaves out the limit itself. One character fixes it.",
         "tool_calls": [_call("Edit", file_path=BROKEN_FILE, old_string=BEFORE, new_string=AFTER)],
         "expect": {"messages": 9},
     },

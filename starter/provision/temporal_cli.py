@@ -51,7 +51,7 @@ def find_temporal(say: Say) -> Path:
         if starts(Path(named)):
             return Path(named)
         raise TemporalCliMissing(
-            f"LONGHAUL_TEMPORAL_CLI={named!r} is not a temporal command that starts; mend or unset it"
+            f"LONGHAUL_TEMPORAL_CLI={named!r} is not a temporal command that starts; fix or unset it"
         )
     for candidate in _already_here():
         if starts(candidate):

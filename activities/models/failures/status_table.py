@@ -38,7 +38,7 @@ class ToldError(Exception):
     """An error that a server tells in an answer whose status says success."""
 
     def __init__(self, body: object, *, in_stream: bool) -> None:
-        super().__init__(f"the server told an error in an answer with status 200: {body!s:.2000}")
+        super().__init__(f"the server sent an error in an answer with status 200: {body!s:.2000}")
         self.body = body
         """JSON."""
         self.in_stream = in_stream

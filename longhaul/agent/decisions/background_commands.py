@@ -64,7 +64,7 @@ def why_no_output(call_id: str, record: Record) -> str:
         known = did_you_mean(call_id, [one.call_id for one in at_work(record)])
         return f"bash_id: there is no command {call_id[:100]!r} in the background; {known}"
     if command.fate:
-        return f"bash_id: {call_id!r} is over ({command.fate}), and you were told what it has printed"
+        return f"bash_id: {call_id!r} is over ({command.fate}), and you have received what it printed"
     return ""
 
 
@@ -79,8 +79,8 @@ def begun(record: Record, call: OpenCall) -> tuple[e.AnyEntry, ...]:
     shows = f"{BASH_OUTPUT} shows what it has printed so far. " if BASH_OUTPUT in tools else ""
     stops = f"{KILL_SHELL} stops it. " if KILL_SHELL in tools else ""
     text = (
-        f"The command runs in the background; its id is {call_id!r}. {shows}{stops}When it ends you are told so by "
-        "itself, with what it has printed. Go on with other work, or end your turn: you are woken then."
+        f"The command runs in the background; its id is {call_id!r}. {shows}{stops}When it ends you get a "
+        "message with what it has printed. Go on with other work, or end your turn: the message wakes you."
     )
     return (
         e.CommandBegun(command=BackgroundCommand(call_id=call_id, shown=gist(call.block.input)[:SHOWN_CHARS])),
@@ -96,8 +96,8 @@ def ended(record: Record, call_id: str, outcome: e.CallOutcome | None, own_workf
             fate: Fate = "unknown" if result.state is ToolResultState.UNKNOWN else "ended"
             how, words = result.state.value, result.get_text()
         case e.CallUnsettled(reason=reason, input=wanted):
-            fate, how = "ended", "it was not begun"
-            words = f"Nothing ran, for it would have to be decided on anew: {reason}. {_again(wanted)}"
+            fate, how = "ended", "it was not started"
+            words = f"Nothing ran, for it would have to be decided on again: {reason}. {_again(wanted)}"
         case _:
             fate, how, words = "stopped", "stopped", "It was ended with all that it had started."
     command = record.commands[call_id]
@@ -114,7 +114,7 @@ def _again(wanted: str | None) -> str:
     if wanted is None:
         return "Call it again."
     if len(wanted) > MOST_ARGUMENTS_CHARS:
-        return "The changed arguments are too long to be told: call it again without run_in_background."
+        return "The changed arguments are too long to show: call it again without run_in_background."
     return f"Call it again with these arguments: {wanted}"
 
 

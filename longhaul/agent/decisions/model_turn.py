@@ -80,7 +80,7 @@ def must_list_anew(record: Record, reply: ReplyContext) -> bool:
 def with_tools_from_before(record: Record, why: str) -> e.Prepared:
     """What stands in the place of a new list that could not be had."""
     known = record.provided
-    told = f"The tools could not be listed anew, and are those from before: {why}"
+    told = f"The tools could not be listed again, and are those from before: {why}"
     return e.Prepared(
         behaviour=record.state.behaviour,
         spec_digest=known.spec_digest,

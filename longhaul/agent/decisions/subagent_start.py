@@ -135,7 +135,7 @@ def _of_its_own(workspace: Workspace) -> str:
         return ""
     return (
         " You work in a git working tree of your own: it begins with what was committed, nobody else sees your files, "
-        "and they go to whoever merges your branch."
+        "and they go to the person who merges your branch."
     )
 
 

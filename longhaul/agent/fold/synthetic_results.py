@@ -80,8 +80,8 @@ def stopped_child(call: ToolCallBlock, child: Child) -> ToolResultBlock:
     return _result(
         call,
         ToolResultState.INTERRUPTED,
-        f"Interrupted: the sub-agent {child.agent!r} was at work and was told to stop; it has not said yet how far it "
-        f"came. What it did stands in its session {child.session_id!r}. Find out what is true before you repeat it.",
+        f"Interrupted: the sub-agent {child.agent!r} was at work and is being stopped; it has not said yet how far it "
+        f"came. What it did is in its session {child.session_id!r}. Find out what is true before you repeat it.",
     )
 
 
@@ -131,7 +131,7 @@ def changed_tool(name: str) -> str:
     """Why a call does not run on a worker whose tool is not the one that was shown; without its full stop."""
     return (
         f"the tool {name!r} is another one on the workers now (its description, schema or flags) than it was when this "
-        "call was made, and whoever decided on the call decided on the tool as it was; so nothing was done. From the "
+        "call was made, and the decision on the call was about the tool as it was; so nothing was done. From the "
         "next reply on the tool is known as it is now"
     )
 

@@ -367,7 +367,7 @@ def keys_of(setting: str) -> tuple[Key, ...]:
     for number, part in enumerate(filter(None, (part.strip() for part in setting.split(","))), start=1):
         key_id, colon, secret = part.partition(":")
         if not colon or not _KEY.fullmatch(key_id):
-            raise BadKey(f"key {number} is not spelt as id:secret, with an id of letters, digits and . _ @ -")
+            raise BadKey(f"key {number} is not written as id:secret, with an id of letters, digits and . _ @ -")
         if len(secret.encode("utf-8", "surrogateescape")) < LEAST_SECRET:
             raise BadKey(f"the secret of key {key_id!r} is too short; take at least {LEAST_SECRET} random characters")
         keys.append(Key(key_id, secret.encode("utf-8", "surrogateescape")))

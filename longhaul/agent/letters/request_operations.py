@@ -185,7 +185,7 @@ def _aimed_at(record: Record, body: Interrupt) -> e.RequestAccepted | None:
 def _drop(request: e.RequestAccepted, body: Interrupt) -> Received:
     if body.message:
         raise Unusable(
-            f"message: request {request.request_id!r} has not begun, so that it is only dropped; send the message by "
+            f"message: request {request.request_id!r} has not started, so that it is only dropped; send the message by "
             "`submit`"
         )
     entry = e.RequestDropped(request_id=request.request_id, reply_id=request.reply_id)
@@ -268,7 +268,7 @@ def resume(record: Record, body: Resume) -> Received:
     if record.pause is not None:
         entries.append(e.PauseEnded(by=body.by))
     if not entries:
-        raise Unusable("there is nothing to resume: the session is neither held nor paused")
+        raise Unusable("there is nothing to resume: the session is neither quarantined nor paused")
     return Received(tuple(entries), {"resumed": True})
 
 
@@ -285,7 +285,7 @@ def take_step(record: Record, body: TakeStep) -> Received:
 def _why_no_step(record: Record) -> str:
     reply = record.reply
     if record.life.hold:
-        return f"the session is held ({record.life.hold})"
+        return f"the session is quarantined ({record.life.hold})"
     if reply is None:
         return "" if record.requests.queue or record.compaction.asked else "no request waits"
     if blocked := [doubt.call_id for doubt in blocking(record)]:

@@ -255,11 +255,11 @@ def settle(record: Record, body: Settle) -> Received:
     doubt = record.doubts.get(body.call_id)
     if doubt is None:
         waiting = [each.call_id for each in open_doubts(record)]
-        told = "was never in doubt" if record.had_call(body.call_id) else "is no call here"
-        raise Unusable(f"call {body.call_id!r} {told}; in doubt: {waiting or 'none'}")
+        told = "never had an unknown outcome" if record.had_call(body.call_id) else "is no call here"
+        raise Unusable(f"call {body.call_id!r} {told}; of unknown outcome: {waiting or 'none'}")
     if not doubt.open:
         word = "happened" if doubt.happened else "did not happen"
-        raise Unusable(f"call {body.call_id!r} is settled: it {word}, on the word of {doubt.by}")
+        raise Unusable(f"call {body.call_id!r} is resolved: it {word}, on the word of {doubt.by}")
     if body.output and not body.happened:
         raise Unusable(f"output: a call that did not happen ({body.call_id!r}) has none; leave it out")
     entry = e.DoubtSettled(

@@ -6,7 +6,7 @@ The rows of `agent.letters.all_letters` have them, and so have routes, commands 
 
 SENTENCES = {
     "submit": "Ask for a reply; the first message begins the session",
-    "confirm": "Allow or deny a call, in the name of whoever asks",
+    "confirm": "Allow or deny a call, in the name of the person who asks",
     "external_result": "Hand in results of external tools",
     "settle": "Say whether a call happened whose outcome is unknown",
     "interrupt": "End the reply that is being made, or drop a request that waits",
@@ -17,7 +17,7 @@ SENTENCES = {
     "compact": "Make a session's context shorter, if it is above its threshold",
     "pause": "Let a session begin nothing new until somebody resumes it; what runs ends by itself",
     "step": "Let a paused session take one step: run calls that may run, make its context shorter, or ask the model",
-    "resume": "Let a session go on that is paused, or held until somebody has looked",
+    "resume": "Let a session continue that is paused or quarantined",
     "budget": "Raise what a session may spend, or end a reply that waits for more",
     "rules": "Add and revoke rules of a session",
     "replace_state": "Put a state in the place of a session's that is idle or waits; begins one when there is none",

@@ -87,10 +87,10 @@ def _of_the_stopped(record: Record) -> tuple[str, tuple[e.Observed, ...]]:
     if not stopped:
         return "", ()
     hint = (
-        "This conversation was changed by somebody, and its sub-agents in the background were told to stop for that: "
+        "This conversation was changed by somebody, and its sub-agents in the background are being stopped for that: "
         f"{stopped}. No message of theirs comes. Find out what they have done before you give their tasks again."
     )
-    note = f"sub-agents were told to stop when its state was changed: {stopped}"
+    note = f"sub-agents were stopped when its state was changed: {stopped}"
     return note, (e.Observed(messages=(hint_message(hint, "sub-agent"),)),)
 
 
@@ -222,9 +222,7 @@ def _allot(record: Record, body: ChangeBudget, call_id: str, budget: Budget, acc
     if child is None or child.outcome or child.stopped or key not in account.spending.reserved:
         raise Unusable(f"child: no sub-agent with the task {call_id!r} is at work here for which anything is put aside")
     if body.end or not any(body.more.given()):
-        raise Unusable(
-            "child: say in `more` how much more it is given; its own session is told how its reply is to end"
-        )
+        raise Unusable("child: say in `more` how much more it is given; end its reply in its own session")
     held = account.spending.held
     for name, more in body.more.given():
         if (limit := budget.limit(name)) is None:

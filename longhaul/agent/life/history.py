@@ -164,14 +164,14 @@ FILES_COPIED = (
 
 WORK_STAYS = (
     "You go on in a copy of this conversation. What worked in the background at this point belongs to the first one, "
-    "and nothing of it comes here: {work}. What became of it since is not known here. Do not wait for it; begin anew "
-    "what you need."
+    "and nothing of it comes here: {work}. What became of it since is not known here. Do not wait for it; start "
+    "again what you need."
 )
 """Told to the model of a copy whose first session had begun something in the background that had not ended. At a step
 in the past that says nothing of now."""
 
 HUBS_STAY = (
-    "You go on in a copy of this conversation, which is in no hub: nobody in {hubs} is told what you answer, and "
+    "You go on in a copy of this conversation, which is in no hub: nobody in {hubs} gets what you answer, and "
     "nothing that is said there comes here."
 )
 """Told to the model of a copy whose first session was in hubs."""

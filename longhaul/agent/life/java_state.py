@@ -271,7 +271,7 @@ def _rule(rule: dict[str, Any], tool: str, kind: str, path: str, findings: Impor
     content = findings.text(rule.get("rule_content"), f"{path}.rule_content", "") or None
     if content and kind == "allow":
         # There no tool compares contents, so such a rule allows nothing; here it would.
-        findings.add(path, "allows nothing in AgentScope Java and would allow calls here; remove it and grant it anew")
+        findings.add(path, "allows nothing in AgentScope Java and would allow calls here; remove it and grant it again")
     source = findings.text(rule.get("source"), f"{path}.source", "")
     return {"tool_name": tool, "rule_content": content, "behavior": kind, "source": source}
 

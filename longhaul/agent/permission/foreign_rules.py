@@ -92,7 +92,7 @@ def _rule(given: dict[str, Any], tool: str, kind: str, at: str, findings: Import
             findings.add(
                 f"{at}.rule_content",
                 f"{content[:200]!r} would bind fewer calls here than in AgentScope, which looks for it anywhere in a "
-                "command, or lets '*' cross '/'; write it anew, as 'git push:*' or '/proj/**', or leave it out for all",
+                "command, or lets '*' cross '/'; write it again, as 'git push:*' or '/proj/**', or omit it for all",
             )
         content = wider or content
     source = findings.text(given.get("source"), f"{at}.source", "")

@@ -97,7 +97,7 @@ class PlanNotebook(ToolGroup):
     tools: Given[Names, Sequence[str | CodeWithName]] = stated(PLAN_TOOLS)
     description: str = (
         "A notebook for plans. Take it for work of many steps, or that goes on for long: you write a plan down, go "
-        "through its subtasks one by one, and are told where you are."
+        "through its subtasks one by one, and are shown where you are."
     )
 
 
@@ -256,7 +256,7 @@ THE_PLAN = "The plan as it stands"
 
 _BEGIN = f"Work of many steps begins with a plan: call {CREATE_PLAN} first. What a few steps do needs none: just do it."
 _AT_FIRST = (
-    f"Nothing is begun. Call {UPDATE_SUBTASK} with subtask_idx {{next}} and the state 'in_progress', and do that "
+    f"Nothing is started. Call {UPDATE_SUBTASK} with subtask_idx {{next}} and the state 'in_progress', and do that "
     "subtask. If it can't be done, find out what would help: ask, or change the plan."
 )
 _AT_WORK = f"Go on with it, and call {FINISH_SUBTASK} with what came of it when it is done: the next one then begins."
@@ -317,6 +317,6 @@ def history_text(plans: tuple[NotebookPlan, ...]) -> str:
 
 def _past(plan: NotebookPlan) -> str:
     done, total, _ = progress(plan.subtasks)
-    counted = f"{plan.state}, {done} of {total} subtasks done, begun at {plan.created_at}"
+    counted = f"{plan.state}, {done} of {total} subtasks done, started at {plan.created_at}"
     outcome = [f"  What came of it: {one_line(plan.outcome)}"] if plan.outcome else []
     return "\n".join((f"plan_id {plan.id}: {one_line(plan.name)} ({counted})", *outcome))

@@ -72,7 +72,7 @@ class BudgetStanding(OpenValue):
         if calls := self.doubtful.get("calls"):
             cost = f" and {shown('cost', self.doubtful['cost'])}" if "cost" in self.limits else ""
             tokens = shown("tokens", self.doubtful["tokens"])
-            yield f"of that in doubt: {tokens}{cost} of {shown('calls', calls)} that nobody heard the end of"
+            yield f"of that, of unknown outcome: {tokens}{cost} of {shown('calls', calls)} that nobody heard the end of"
 
 
 def standing(record: Record) -> BudgetStanding | None:

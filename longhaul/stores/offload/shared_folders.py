@@ -48,7 +48,7 @@ def locked(folder: int, longest_seconds: float) -> Iterator[None]:
         finally:
             os.close(lock)
         if time.monotonic() > give_up:
-            raise TimeoutError(f"another attempt has held the folder for {longest_seconds:.0f} s")
+            raise TimeoutError(f"another attempt has locked the folder for {longest_seconds:.0f} s")
         time.sleep(0.01)
 
 

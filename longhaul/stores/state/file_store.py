@@ -55,7 +55,7 @@ def _take(descriptor: int, path: Path, deadline: float) -> None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > deadline:
-                raise StoreUnavailable(f"the lock {path} is held by another process; is one of them stopped?") from None
+                raise StoreUnavailable(f"another process has the lock {path}; is one of them stopped?") from None
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
         else:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from longhaul.agent.values.deadlines import LONGEST_SECONDS, seconds_in
 from longhaul.agent.values.scheduled_request import Overlap
-from longhaul.starter import render_session
+from longhaul.starter import render, render_session
 from longhaul.starter.cli import options
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.session_lookup import connected
@@ -41,7 +41,7 @@ async def add(
     overlap: Annotated[
         str | None,
         typer.Option(
-            help="If the previous run is still working: skip, or beside; with --session queue, now, interrupt."
+            help="If the previous run still works: `skip`, or `beside`; with --session `queue`, `now`, `interrupt`."
         ),
     ] = None,
     catch_up: Annotated[str, typer.Option(help="How late a missed run may start after the server was down.")] = "1d",
@@ -208,4 +208,4 @@ def _shown(card: ScheduleCard) -> list[Text]:
 
 def _past(firing: PastFiring) -> Text:
     what = f"{firing.session} {firing.reply_id}" if firing.state == "asked" else firing.why
-    return Text(f"  {firing.at}  {firing.state:<9}  {one_line(visible(what))}")
+    return Text(f"  {render.when(firing.at)}  {firing.state:<9}  {one_line(visible(what))}")

@@ -57,7 +57,7 @@ def test_a_tool_that_is_given_the_secret_gets_what_was_written(arguments: str) -
 def test_what_can_not_be_put_back_as_it_was_is_no_json(arguments: str) -> None:
     toolbox = Toolbox([Bash()])
 
-    with pytest.raises(ArgumentsError, match="a secret that is not spelt as it is"):
+    with pytest.raises(ArgumentsError, match="a secret that is not written as it is"):
         checked(toolbox, SECRETS, "Bash", SECRETS.kept(arguments))
 
 

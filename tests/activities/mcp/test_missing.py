@@ -140,7 +140,7 @@ async def test_a_server_that_knows_no_such_session_has_done_nothing_and_is_calle
         used(servers(config, is_stateful=True, effects={"note": effect})) as mcp,
     ):
         assert (await call(mcp, "note", "fog")).endswith(
-            "began anew before this call: what it had kept for this session "
+            "restarted before this call: what it had kept for this session "
             "(open pages, logins, working folders) is gone.]\nnoted"
         )
 

@@ -59,7 +59,7 @@ async def test_a_line_without_an_end_is_told_and_the_server_begins_anew(is_state
         after = await call(mcp, "note", last, text="rain")
 
     assert str(after.output).endswith(": rain")
-    assert str(after.output).startswith("[The MCP server 'harbour' began anew") == is_stateful
+    assert str(after.output).startswith("[The MCP server 'harbour' restarted") == is_stateful
 
 
 async def test_a_flood_of_notifications_and_broken_lines_leaves_the_answer_whole() -> None:
@@ -175,7 +175,7 @@ async def test_a_server_that_keeps_state_ends_when_nobody_uses_it_and_the_next_c
         await until(lambda: not alive(pid))
         second = await call(mcp, "note", first.metadata[CONNECTION], text="rain")
 
-    assert re.fullmatch(r"\[The MCP server 'harbour' began anew before this call.*\]\n\d+: rain", str(second.output))
+    assert re.fullmatch(r"\[The MCP server 'harbour' restarted before this call.*\]\n\d+: rain", str(second.output))
 
 
 @pytest.mark.parametrize("is_stateful", [False, True])
@@ -198,7 +198,7 @@ async def test_calls_that_are_made_together_share_one_server(last: str | None) -
 
     said = [str(output.output).rpartition("]\n") for output in outputs]
     assert {text.partition(":")[0] for *_, text in said} == {str(kept.output).partition(":")[0]}
-    assert all(note.startswith("[The MCP server 'harbour' began anew") == (last is not None) for note, *_ in said)
+    assert all(note.startswith("[The MCP server 'harbour' restarted") == (last is not None) for note, *_ in said)
     assert set(str(kept.output).partition(": ")[2].split(", ")) == {"fog", "rain", "sun", "ice"}
 
 

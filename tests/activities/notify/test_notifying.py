@@ -184,7 +184,7 @@ async def test_a_channel_that_hangs_holds_up_no_other_and_takes_nothing_back(mon
 
     (given,) = told.notified
     assert (sorted(given.channels), given.done) == (["after:1", "before:1"], False)
-    assert told.error == "hanging:1 had not been told of all within 0.2 s"
+    assert told.error == "hanging:1 did not accept everything within 0.2 s"
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_a_word_goes_down_once_and_a_stop_ends_it_without_a_message() -> None:
     told = {call_id: said for call_id, _, said in play.results()}
     assert "- a: glazier in the background, at work" in told["l"]
     assert "there is no sub-agent 'z' in the background" in told["y"]
-    assert "'a' is not at work any more (told to stop)" in told["z"]
+    assert "'a' is not at work any more (stopping)" in told["z"]
     play.hear_of("a", "Half a pane.", "interrupted")
     assert play.run() == Idle()
     assert len(play.ends()) == 1

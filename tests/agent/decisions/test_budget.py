@@ -286,7 +286,7 @@ def test_an_attempt_that_nobody_heard_of_counts_as_estimated_and_is_called_doubt
     assert spending.spent == spending.doubtful
     assert 2 * ROOM < spending.doubtful.tokens < 2 * ROOM + 200
     assert (spending.doubtful.calls, known(play).doubtful["calls"]) == (2, 2)
-    assert any(line.startswith("of that in doubt: ") for line in known(play).lines())
+    assert any(line.startswith("of that, of unknown outcome: ") for line in known(play).lines())
     play.run()
     assert account(play).spending.spent.tokens == spending.spent.tokens + 13
 

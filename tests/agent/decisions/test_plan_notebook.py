@@ -111,7 +111,7 @@ def test_each_call_tells_where_the_plan_is_and_a_finished_subtask_begins_the_nex
     assert told(play).startswith(AT_WORK)
     made_it, begun = (output for _, _, output in play.results()[:2])
     assert made_it.startswith("Plan 'Boat' is made.\n\nThe plan as it stands (0 of 2 subtasks done):")
-    assert "Nothing is begun. Call update_subtask_state with subtask_idx 0" in made_it
+    assert "Nothing is started. Call update_subtask_state with subtask_idx 0" in made_it
     assert "Subtask 0 is in progress." in begun
     last = playing(made("Keel"), finish(0))
     assert "All subtasks are over: call finish_plan with the state 'done'" in told(last)
@@ -235,7 +235,7 @@ def test_a_plan_that_another_replaces_is_kept_and_taken_up_again() -> None:
     )  # fmt: skip
 
     listed = play.results()[-2][2]
-    assert listed.startswith("plan_id 1: Boat (abandoned, 1 of 2 subtasks done, begun at 2025-11-25")
+    assert listed.startswith("plan_id 1: Boat (abandoned, 1 of 2 subtasks done, started at 2025-11-25")
     assert listed.endswith("What came of it: plan 2 (Raft) took its place")
     assert states(play) == [("Keel", "completed"), ("Hull", "in_progress")]
     current = known(play).current_plan

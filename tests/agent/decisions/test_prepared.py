@@ -100,7 +100,7 @@ def test_a_reply_whose_tools_cannot_be_listed_anew_keeps_them_and_is_told_once()
     assert play.record.provided.tools == before
     assert play.record.provided.outdated == ()
     assert hints(play) == [
-        "The tools could not be listed anew, and are those from before: the MCP server 'harbour' can't be reached."
+        "The tools could not be listed again, and are those from before: the MCP server 'harbour' can't be reached."
     ]
 
 

@@ -166,7 +166,7 @@ def test_an_interrupt_goes_down_and_what_they_say_then_is_the_result() -> None:
     glazed, tiled = play.results()
     assert glazed == ("a", "interrupted", "Half a pane is set.")
     assert tiled[:2] == ("b", "interrupted")
-    assert "was told to stop; it has not said yet how far it came" in tiled[2]
+    assert "is being stopped; it has not said yet how far it came" in tiled[2]
     assert "'wall-7.b'" in tiled[2]
     assert play.ends() == [("reply-of-r1", "interrupted")]
 

@@ -75,7 +75,7 @@ def test_what_is_settled_comes_behind_and_the_result_stays_as_it_was_read() -> N
     assert play.results() == before
     (hint,) = _hints(play)
     assert hint.splitlines() == [
-        "The call Paint (a), whose outcome was unknown, is settled: it did happen. On the word of bo: seen",
+        "The call Paint (a), whose outcome was unknown, is resolved: it did happen. On the word of bo: seen",
         "Its output:",
         "two coats",
     ]
@@ -86,8 +86,8 @@ def test_what_is_settled_comes_behind_and_the_result_stays_as_it_was_read() -> N
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
-        ({"call_id": "z", "happened": True}, "call 'z' is no call here; in doubt: ['a']"),
-        ({"call_id": "b", "happened": True}, "call 'b' was never in doubt; in doubt: ['a']"),
+        ({"call_id": "z", "happened": True}, "call 'z' is no call here; of unknown outcome: ['a']"),
+        ({"call_id": "b", "happened": True}, "call 'b' never had an unknown outcome; of unknown outcome: ['a']"),
         (
             {"call_id": "a", "happened": False, "output": "x"},
             "output: a call that did not happen ('a') has none; leave it out",
@@ -109,7 +109,7 @@ def test_nobody_settles_a_call_twice() -> None:
 
     again = play.tell("settle", {"call_id": "a", "happened": True, "by": "eve"})
 
-    assert again == "call 'a' is settled: it did not happen, on the word of bo"
+    assert again == "call 'a' is resolved: it did not happen, on the word of bo"
     assert len(_hints(play)) == 1
 
 
@@ -120,7 +120,7 @@ def test_a_tool_that_can_look_is_asked_once_before_the_model() -> None:
     assert kinds.count(Probe) == 1
     assert kinds.index(Probe) < len(kinds) - 1 - kinds[::-1].index(Think)
     (hint,) = _hints(play)
-    assert hint.endswith("is settled: it did happen. Send has looked: letter 42 is there")
+    assert hint.endswith("is resolved: it did happen. Send has looked: letter 42 is there")
     assert open_doubts(play.record) == []
 
 
@@ -148,7 +148,7 @@ def test_a_persons_word_that_comes_while_the_tool_looks_stands() -> None:
     play.run()
 
     assert [hint.split(".")[0] for hint in _hints(play)] == [
-        "The call Send (a), whose outcome was unknown, is settled: it did not happen, and nothing of it was done"
+        "The call Send (a), whose outcome was unknown, is resolved: it did not happen, and nothing of it was done"
     ]
     assert (play.record.doubts["a"].by, play.record.doubts["a"].finding) == ("bo", "happened")
 

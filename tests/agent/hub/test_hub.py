@@ -171,7 +171,7 @@ def test_the_end_lets_all_members_go_and_takes_nothing_more() -> None:
         hub, texts = told(hub, name)
         assert texts == ["in", "out"]
     assert hub.members == ()
-    with pytest.raises(Unusable, match="has ended; start it anew"):
+    with pytest.raises(Unusable, match="has ended; start it again"):
         received(hub, new("cleo"))
 
 

@@ -230,7 +230,7 @@ def test_a_session_may_be_paused_before_its_first_step_and_stands_still() -> Non
 def test_resuming_and_stepping_without_a_pause_are_refused() -> None:
     play = at_work()
 
-    assert play.tell("resume") == "there is nothing to resume: the session is neither held nor paused"
+    assert play.tell("resume") == "there is nothing to resume: the session is neither quarantined nor paused"
     assert play.tell("step") == "the session is not paused; pause it first, then let it take step after step"
 
 

@@ -38,7 +38,7 @@ def test_a_call_in_doubt_is_shown_listed_and_settled(cli: Cli) -> None:
     assert settled.document == {"session": "ring", "settled": "ring-1", "happened": False}
     assert (again.code, again.err) == (
         2,
-        "longhaul: call 'ring-1' is settled: it did not happen, on the word of bo\n",
+        "longhaul: call 'ring-1' is resolved: it did not happen, on the word of bo\n",
     )
     assert "On the word of bo: the ring is blank" in after.out
 

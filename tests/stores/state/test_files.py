@@ -83,7 +83,7 @@ async def test_a_lock_that_is_never_let_go_is_an_error_within_seconds(tmp_path: 
     holder = os.open(path, os.O_RDWR | os.O_CREAT)
     fcntl.flock(holder, fcntl.LOCK_EX)
 
-    with pytest.raises(StoreUnavailable, match="is held by another process"), locked(path, 0.1):
+    with pytest.raises(StoreUnavailable, match="another process has the lock"), locked(path, 0.1):
         pass
 
     os.close(holder)

@@ -33,11 +33,11 @@ async def test_a_tool_looks_and_the_model_hears_what_it_saw(stage: Stage) -> Non
     assert [state for state, _ in results(done)] == [ToolResultState.UNKNOWN] * 2
     assert all("may have done part of its work" in text for _, text in results(done))
     assert [hint.partition(", whose")[2] for hint in await hints(session)] == [
-        " outcome was unknown, is settled: it did happen. post has looked: the book says 'Dear Ana'",
-        " outcome was unknown, is settled: it did not happen, and nothing of it was done. post has looked.",
+        " outcome was unknown, is resolved: it did happen. post has looked: the book says 'Dear Ana'",
+        " outcome was unknown, is resolved: it did not happen, and nothing of it was done. post has looked.",
     ]
     assert ((await session.status()).doubts, await session.pending()) == (0, [])
-    with pytest.raises(Refused, match="call 'call_0_0' is settled: it happened, on the word of the tool's probe"):
+    with pytest.raises(Refused, match="call 'call_0_0' is resolved: it happened, on the word of the tool's probe"):
         await session.settle("call_0_0", happened=False)
 
 

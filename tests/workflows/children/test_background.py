@@ -178,7 +178,7 @@ async def test_an_edit_of_its_lead_s_state_stops_it_and_says_so(stage: Stage) ->
     hints = [str(m.content) async for m in session.context() if m.name == "longhaul"]
     named = f"'scout' (session '{child.id}')"
     assert f"{named}. No message of theirs comes." in hints[-1]
-    assert (await session.status()).note == f"sub-agents were told to stop when its state was changed: {named}"
+    assert (await session.status()).note == f"sub-agents were stopped when its state was changed: {named}"
     assert await failure_of_replay(stage, session) is None
 
 

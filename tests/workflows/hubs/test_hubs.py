@@ -176,7 +176,7 @@ async def test_a_copy_of_a_member_is_in_no_hub_and_knows_it(stage: Stage) -> Non
         await hub.broadcast("Enough.")
 
         hints = [str(message.content) async for message in copy.context() if message.name == "longhaul"]
-        assert f"nobody in '{hub.name}' is told what you answer" in hints[-1]
+        assert f"nobody in '{hub.name}' gets what you answer" in hints[-1]
         assert await heard(ben) == ["ana: one", "user: Enough."]
 
 

@@ -92,7 +92,7 @@ async def test_one_that_ignores_its_end_is_stopped_with_all_that_it_started(stag
     await until(stopped)
     assert running_with(mark) == []
     told = [result.get_text() for result in done.get_tool_results()]
-    assert "'b1' is told to stop" in told[1]
+    assert "'b1' is being stopped" in told[1]
     assert "does not run any more" in told[2]
     assert "bash_id: there is no command 'b9' in the background" in told[3]
 
@@ -188,7 +188,7 @@ async def test_it_outlives_the_run_that_began_it_and_its_end_is_heard_once(
     later = await session.reply("And now?")
     told = {result.name: result.get_text() for result in later.get_tool_results()}
     assert told["BashOutput"] == "ready\n"
-    assert running_with(mark) == [] or "told to stop" in told["KillShell"]
+    assert running_with(mark) == [] or "is being stopped" in told["KillShell"]
     go.touch()
 
     async def both_over() -> bool:

@@ -86,7 +86,7 @@ async def test_a_pause_holds_through_other_workers_and_roll_overs_and_steps_lead
         await session.resume(by="ben")
         assert (await session.wait(reply)).get_text_content() == "Written."
         assert (await session.wait(later)).get_text_content() == "Later."
-        with pytest.raises(Refused, match="neither held nor paused"):
+        with pytest.raises(Refused, match="neither quarantined nor paused"):
             await session.resume()
         assert (await session.status()).status == "idle"
         assert await told(session) == ["paused", "step_asked", "step_asked", "resumed"]

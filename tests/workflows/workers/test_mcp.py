@@ -117,7 +117,7 @@ async def test_a_server_that_keeps_state_keeps_it_for_its_session_until_it_is_lo
     assert both[1][1].startswith(f"{pid}: ")
     ((state, said),) = after
     assert state is ToolResultState.SUCCESS
-    assert said.startswith("[The MCP server 'harbour' began anew before this call")
+    assert said.startswith("[The MCP server 'harbour' restarted before this call")
     assert said.endswith(": sun")
 
 
@@ -164,7 +164,7 @@ async def test_a_server_that_keeps_state_dies_with_its_worker_and_begins_anew(un
             ((state, after),) = results(await session.reply("Note the rain."))
 
     assert state is ToolResultState.SUCCESS
-    assert after.startswith("[The MCP server 'harbour' began anew before this call")
+    assert after.startswith("[The MCP server 'harbour' restarted before this call")
     assert after.endswith(": rain")
 
 

@@ -20,7 +20,7 @@ from tests.workflows.letters import calls, results
 pytestmark = [pytest.mark.server, pytest.mark.timeout(180)]
 
 UNKNOWN, SUCCESS = ToolResultState.UNKNOWN, ToolResultState.SUCCESS
-BEGAN_ANEW = "[The MCP server 'harbour' began anew before this call"
+BEGAN_ANEW = "[The MCP server 'harbour' restarted before this call"
 AGENT: dict[str, Any] = {"tools": (), "mcps": [{"name": "harbour"}]}
 UNASKED: dict[str, Any] = {**AGENT, "permission": {"rules": [{"tool_name": "mcp__harbour"}]}}
 TRANSPORTS = ("stdio", "streamable-http")

@@ -77,7 +77,7 @@ def watching(name: str, seconds: int = 2) -> list[dict[str, Any]]:
 
 
 def is_told_anew(name: str, text: str) -> bool:
-    return text.startswith(f"[The MCP server {name!r} began anew before this call")
+    return text.startswith(f"[The MCP server {name!r} restarted before this call")
 
 
 def asking(names: list[str], *, asks: bool = False) -> dict[str, Any]:

@@ -149,7 +149,8 @@ that there is already is kept as abandoned.""",
 FINISH_PLAN = InsideTool(
     name=plans.FINISH_PLAN,
     description="""\
-Ends the plan: as done, when all of its subtasks are over, or as abandoned, once whoever asked for it has said so.""",
+Ends the plan: as done, when all of its subtasks are over, or as abandoned, once the person who asked for it \
+says so.""",
     input_schema={
         "type": "object",
         "properties": {
@@ -237,7 +238,7 @@ _PLACE: dict[str, Any] = {"type": "integer", "minimum": 0, "description": "Of th
 REVISE = InsideTool(
     name=plans.REVISE_PLAN,
     description="""\
-Changes the plan by one subtask: adds it before the one with this number, writes that one anew, or deletes it.""",
+Changes the plan by one subtask: adds it before the one with this number, rewrites it, or deletes it.""",
     input_schema={
         "type": "object",
         "properties": {
@@ -254,8 +255,8 @@ Changes the plan by one subtask: adds it before the one with this number, writes
 UPDATE = InsideTool(
     name=plans.UPDATE_SUBTASK,
     description=f"""\
-Begins a subtask, puts it back or gives it up. One at a time is in progress, and those before it are over. One that is \
-done is told by {plans.FINISH_SUBTASK}.""",
+Begins a subtask, puts it back or gives it up. One at a time is in progress, and those before it are over. Report one \
+that is done with {plans.FINISH_SUBTASK}.""",
     input_schema={
         "type": "object",
         "properties": {
@@ -270,7 +271,7 @@ done is told by {plans.FINISH_SUBTASK}.""",
 
 FINISH_SUBTASK = InsideTool(
     name=plans.FINISH_SUBTASK,
-    description="Marks a subtask as done, with what came of it; the next one is begun.",
+    description="Marks a subtask as done, with what came of it; the next one starts.",
     input_schema={
         "type": "object",
         "properties": {

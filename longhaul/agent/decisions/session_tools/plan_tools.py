@@ -142,8 +142,8 @@ def _reset(call: OpenCall, ledger: Ledger) -> CallAnswered:
 RESET_TOOL = InsideTool(
     name=RESET,
     description="""\
-Chooses which groups of tools you have beside those that are always there. Give all that you need: a group that is not \
-named is switched off.""",
+Chooses which groups of tools you have besides those that are always there. Give all that you need: a group that is \
+not named is switched off.""",
     input_schema={
         "type": "object",
         "properties": {"to_activate": {"type": "array", "items": {"type": "string"}, "maxItems": 100}},

@@ -94,7 +94,7 @@ def _words(sleep: Sleep, *, began: str, now: str) -> str:
     match sleep.over:
         case "event":
             by = f" by {json.dumps(sleep.by, ensure_ascii=False)}" if sleep.by else ""
-            came = f"The event {named} was told of{by} at {iso(sleep.came_at)}. It is {now} now."
+            came = f"The event {named} came{by} at {iso(sleep.came_at)}. It is {now} now."
             return f"{came}{_payload(sleep)}"
         case "message":
             return (
@@ -104,7 +104,7 @@ def _words(sleep: Sleep, *, began: str, now: str) -> str:
         case _ if sleep.event == WAKE:
             return f"It is {now} now. You have slept since {began}."
         case _:
-            return f"Nobody has told of the event {named} by {until}. You had waited for it since {began}."
+            return f"The event {named} has not come by {until}. You had waited for it since {began}."
 
 
 def _payload(sleep: Sleep) -> str:
@@ -135,8 +135,8 @@ costs nothing while it lasts, however long. A message that is meant for you at o
 WAIT_FOR_TOOL = InsideTool(
     name="wait_for",
     description="""\
-Waits until somebody outside tells of an event, or until the time is over, and says which of both it was. An event of \
-which somebody told before you wait for it counts, once. It costs nothing while it lasts, however long.""",
+Waits until somebody outside sends an event, or until the time is over, and says which of both it was. An event that \
+was sent before you wait for it counts, once. It costs nothing while it lasts, however long.""",
     input_schema={
         "type": "object",
         "properties": {
@@ -144,7 +144,7 @@ which somebody told before you wait for it counts, once. It costs nothing while 
                 "type": "string",
                 "minLength": 1,
                 "maxLength": MOST_EVENT_CHARS,
-                "description": "Its name, exactly as it will be told of.",
+                "description": "Its name, exactly as it will be sent.",
             },
             "timeout": _WHILE,
         },
@@ -167,8 +167,8 @@ def _kill(call: OpenCall, ledger: Ledger, wanted: _NamedCommand) -> CallAnswered
         known = did_you_mean(named, at_work)
         return failed(call, f"shell_id: there is no command {named[:100]!r} in the background; {known}")
     if command.fate or command.unwanted:
-        return failed(call, f"shell_id: {named!r} does not run any more ({command.fate or 'told to stop'})")
-    text = f"{named!r} is told to stop, with all that it has started. What it had printed comes as a message."
+        return failed(call, f"shell_id: {named!r} does not run any more ({command.fate or 'stopping'})")
+    text = f"{named!r} is being stopped, with all that it has started. What it had printed comes as a message."
     return CallAnswered(result=told(call, text), unwanted=(named,))
 
 
@@ -199,7 +199,7 @@ def _list(call: OpenCall, ledger: Ledger) -> CallAnswered:
 
 
 def _line(child: Child) -> str:
-    how = child.outcome or ("told to stop" if child.stopped or child.unwanted else "at work")
+    how = child.outcome or ("stopping" if child.stopped or child.unwanted else "at work")
     where = " in the background" if child.background else ""
     return f"- {child.call_id}: {child.agent}{where}, {how}, since {iso(child.at)}"
 
@@ -216,7 +216,7 @@ def _stop(call: OpenCall, ledger: Ledger, named: _NamedSubagent) -> CallAnswered
     if why := _why_not(named.id, ledger):
         return failed(call, why)
     session = ledger.children[named.id].session_id
-    text = f"{named.id!r} is told to stop. What it did stands in its session {session!r}; no message of it comes."
+    text = f"{named.id!r} is being stopped. What it did is in its session {session!r}; no message of it comes."
     return CallAnswered(result=told(call, text), unwanted=(named.id,))
 
 
@@ -226,7 +226,7 @@ def _why_not(call_id: str, ledger: Ledger) -> str:
     if child is None or not child.background:
         return f"id: there is no sub-agent {call_id[:100]!r} in the background; {did_you_mean(call_id, at_work)}"
     if child.outcome or child.stopped or child.unwanted:
-        return f"id: {call_id!r} is not at work any more ({child.outcome or 'told to stop'})"
+        return f"id: {call_id!r} is not at work any more ({child.outcome or 'stopping'})"
     return ""
 
 
