@@ -25,7 +25,7 @@ _NO_DEADLINE = "9999"
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingCall:
+class WaitingLine:
     """A call in the inbox."""
 
     card: SessionCard
@@ -49,14 +49,14 @@ class InboxLine:
     call_id: str = ""
 
 
-def most_urgent_first(calls: Iterable[WaitingCall]) -> list[WaitingCall]:
+def most_urgent_first(calls: Iterable[WaitingLine]) -> list[WaitingLine]:
     """Late calls first, then those with the nearest deadline, then the newest; calls of one turn keep their order."""
     now = datetime.now(UTC)
     newest = sorted(calls, key=lambda each: each.call.asked_at, reverse=True)
     return sorted(newest, key=lambda each: (not is_overdue(each.call, now), each.call.expires_at or _NO_DEADLINE))
 
 
-def line_of_call(waiting: WaitingCall) -> InboxLine:
+def line_of_call(waiting: WaitingLine) -> InboxLine:
     call = waiting.call
     match call.waits_for:
         case "budget":
@@ -150,7 +150,7 @@ def _in_two_lines(entry: InboxLine, width: int) -> Iterator[Text]:
     yield Text(f"  {told}: ").append_text(what)
 
 
-def calls_in_full(calls: Sequence[WaitingCall], tree: Sequence[list[str]], *, width: int) -> Iterator[list[Text]]:
+def calls_in_full(calls: Sequence[WaitingLine], tree: Sequence[list[str]], *, width: int) -> Iterator[list[Text]]:
     """Each call whole, and the commands that answer it. `tree`: for each call the flags of these commands."""
     together = Counter((each.card.workflow_id, each.call.waits_for) for each in calls)
     shown = Counter[tuple[str, str]]()

@@ -157,7 +157,7 @@ async def session_to_begin(call: Call, query: Starting | None = None) -> Session
 
 async def _check_beginning(call: Call, session: Session, root: str | None, priority: int | None) -> None:
     """A session that there is keeps its own. Raises Problem."""
-    if root is priority is None:
+    if root is None and priority is None:
         return
     if "admin" not in call.caller.scopes:
         what = "workspace: naming a folder of the workers" if root is not None else "priority: naming one"

@@ -1,13 +1,14 @@
 """The inbox as a list: one line for each call, the most urgent first, in the reader's time zone."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from longhaul.starter import render
 from longhaul.starter.client.cards import SessionCard
 from longhaul.starter.render_inbox import (
-    WaitingCall,
+    WaitingLine,
     line_of_call,
     line_of_parked,
     line_of_stopped,
@@ -25,13 +26,13 @@ def at(minutes: float) -> str:
     return (datetime.now(UTC) + timedelta(minutes=minutes, seconds=-30 if minutes < 0 else 30)).isoformat()
 
 
-def waiting(call_id: str, card: SessionCard = CARD, **fields: object) -> WaitingCall:
+def waiting(call_id: str, card: SessionCard = CARD, **fields: object) -> WaitingLine:
     given = {"reply_id": "r", "tool": "Bash", "input": '{"command": "make lamp"}', "waits_for": "person"}
     call = PendingCall.model_validate({**given, "call_id": call_id, "asked_at": at(-3), **fields})
-    return WaitingCall(card, call, card, card)
+    return WaitingLine(card, call, card, card)
 
 
-def shown(*calls: WaitingCall, width: int = 100) -> list[str]:
+def shown(*calls: WaitingLine, width: int = 100) -> list[str]:
     return [line.plain for line in lines([line_of_call(each) for each in calls], width=width)]
 
 
@@ -76,7 +77,7 @@ def test_a_deadline_has_a_column_where_a_call_has_one() -> None:
         ({"tool": "plan_exit", "input": '{"plan": "Dig.\\n\\nFill."}'}, "a plan: Dig. (+1 line)"),
     ],
 )
-def test_a_line_says_what_is_asked(fields: dict[str, object], what: str) -> None:
+def test_a_line_says_what_is_asked(fields: dict[str, Any], what: str) -> None:
     _, line = shown(waiting("c", **fields))
 
     assert line.endswith(f"  c     {what}")

@@ -36,7 +36,7 @@ from longhaul.starter.client.reading.queries import NoSession
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.tree import WaitingBelow
 from longhaul.starter.render import MadeCall, calls_in, in_full
-from longhaul.starter.render_inbox import WaitingCall
+from longhaul.starter.render_inbox import WaitingLine
 from longhaul.starter.visible import one_line, visible
 from longhaul.stores.blobs.blobs import BlobsUnavailable, NoBlob
 from longhaul.workflows.contract import PendingCall, Status
@@ -246,7 +246,7 @@ async def inbox(
     return 0
 
 
-def _documents(found: Inbox, waiting: Sequence[WaitingCall], asleep: Sequence[WaitingCall]) -> list[dict[str, object]]:
+def _documents(found: Inbox, waiting: Sequence[WaitingLine], asleep: Sequence[WaitingLine]) -> list[dict[str, object]]:
     return [
         *(_row(each.place, each.call, each.card) for each in waiting),
         *(_stopped(card, status) for card, status in (*found.held, *found.paused)),
@@ -259,7 +259,7 @@ def _documents(found: Inbox, waiting: Sequence[WaitingCall], asleep: Sequence[Wa
 
 
 def _show_lines(
-    screen: Screen, found: Inbox, waiting: Sequence[WaitingCall], asleep: Sequence[WaitingCall], most: int
+    screen: Screen, found: Inbox, waiting: Sequence[WaitingLine], asleep: Sequence[WaitingLine], most: int
 ) -> int:
     """Returns how many entries there was no room for."""
     entries = [
@@ -272,15 +272,15 @@ def _show_lines(
     return len(entries) - most
 
 
-def _waiting(found: Inbox) -> Iterator[WaitingCall]:
+def _waiting(found: Inbox) -> Iterator[WaitingLine]:
     for card, call in found.calls:
         asleep = call.waits_for == "wake-up"
         place = card if asleep else _answered_at(found, card, call)
-        yield WaitingCall(card, call, place, found.root_of(card) or card)
+        yield WaitingLine(card, call, place, found.root_of(card) or card)
 
 
 def _in_full(
-    found: Inbox, waiting: Sequence[WaitingCall], asleep: Sequence[WaitingCall], *, width: int
+    found: Inbox, waiting: Sequence[WaitingLine], asleep: Sequence[WaitingLine], *, width: int
 ) -> Iterator[Iterable[Text]]:
     flags = [
         [
