@@ -50,7 +50,7 @@ class Serving(Address):
 def tokens_file(folder: Path) -> Path:
     path = folder / "tokens"
     everything = " read,answer,approve,edit,steer"
-    scopes = {"ana": everything, "bob": everything, "eve": " read,admin", "max": " read,steer,admin"}
+    scopes = {"ana": everything, "bob": everything, "eve": " read,admin", "max": " read,answer,steer,admin"}
     lines = [f"{hashlib.sha256(TOKENS[user].encode()).hexdigest()} {user}{scopes[user]}\n" for user in TOKENS]
     path.write_text("# who may ask\n\n" + "".join(lines))
     path.chmod(0o600)
