@@ -5,6 +5,7 @@ The code is the user's, on the user's workers, in any language. So its input is 
 or fails with can stop the session. A worker of Longhaul then takes the result in, as it does with an external one.
 """
 
+import asyncio
 import json
 from collections.abc import Coroutine
 from datetime import timedelta
@@ -116,7 +117,9 @@ async def _activity(
             return await handle
         except ActivityError as error:
             pause = next(pauses, None) if _is_unregistered(error.cause, target) else None
-            if pause is None:
+            me = asyncio.current_task()
+            # An interrupt that came during the attempt is not raised again: another attempt would outlive it.
+            if pause is None or (me is not None and me.cancelling()):
                 raise
         await workflow.sleep(pause, summary=f"no worker has {target.name}"[:100])
 

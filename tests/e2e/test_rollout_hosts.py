@@ -57,7 +57,7 @@ async def test_a_build_without_workers_on_a_host_is_promoted_by_force_alone_and_
             reply = await session.submit("Go on")
 
             async def parked() -> bool:
-                return "host 'den', which is away" in (await session.status()).host_away
+                return "host 'den', which is unavailable" in (await session.status()).host_away
 
             await until(parked, "the session says that its host is away")
             async with worker(builds.of("two", LONGHAUL_HOST="den")):

@@ -11,6 +11,7 @@ from temporalio.api.workflowservice.v1 import ListScheduleMatchingTimesRequest
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files import find_sections, load_agent
 from longhaul.starter.client.client import Longhaul
+from longhaul.starter.render import when
 from tests.e2e.conftest import Cli
 from tests.e2e.terminal import Terminal, at_a_terminal
 
@@ -104,7 +105,7 @@ async def test_a_schedule_is_added_shown_triggered_and_removed(cli: Cli, app: Lo
     assert (endless.code, "--every: 3650d is the most" in endless.err) == (2, True)
     assert paused.out == "spring-tide is paused\n"
     assert "spring-tide, paused: no water" in shown.out
-    said = f"spring-tide is triggered\n  {firings[0].at}  asked      tide-log {firings[0].reply_id}\n"
+    said = f"spring-tide is triggered\n  {when(firings[0].at)}  asked      tide-log {firings[0].reply_id}\n"
     assert triggered.out == said
     assert done.get_text_content() == "High."
     assert past.document["firings"][0]["session"] == "tide-log"

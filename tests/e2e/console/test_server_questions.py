@@ -25,7 +25,7 @@ async def test_a_servers_question_is_answered_by_its_form(served: Address, signe
     there = await asked(served, page, "moor-1", tmp_path, MOORS, said, more=QUAY)
     eve = await signed_in("eve")
     await eve.goto(f"{page.url}&user={(await page.locator('.who').inner_text()).strip()}")
-    await expect(eve.locator("article")).to_contain_text("wants the scope answer")
+    await expect(eve.locator("article")).to_contain_text("a token needs the scope answer")
 
     await expect(page.locator("article")).to_contain_text("The MCP server 'quay' asks: Which berth?")
     await page.get_by_label("nights").fill("many")

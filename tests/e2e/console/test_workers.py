@@ -28,7 +28,7 @@ async def test_who_sees_all_sessions_sees_the_workers_too(served: Address, signe
 
     assert await eve.locator("nav [aria-current=page]").all_inner_texts() == ["Workers"]
     assert f"{worker}@" in "".join(await names.all_inner_texts())
-    assert "not versioned" in await eve.locator("#workers").inner_text()
+    assert "Workers here have no versions" in await eve.locator("#workers").inner_text()
     assert await ana.get_by_role("link", name="Workers").count() == 0
     assert refused is not None
     assert refused.status == 403

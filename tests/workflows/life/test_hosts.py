@@ -104,7 +104,7 @@ async def test_a_session_parks_while_its_host_is_away_and_goes_on_when_it_is_bac
     await den.come()
     again = await session.wait(second)
 
-    assert "host 'den', which is away" in before == meanwhile
+    assert "host 'den', which is unavailable" in before == meanwhile
     assert f"parked: {before}" in shown
     assert (standing.status, standing.lacking) == ("working", before)
     assert [state for state, _ in results(done)] == [ToolResultState.SUCCESS] * 2

@@ -72,7 +72,7 @@ async def test_a_sleep_is_seen_and_a_notification_that_is_sent_twice_wakes_it_on
     assert await session.notify("deployed", "build 82", request_id="hook-2") is True
     done = await session.wait(waiting.id)
     first, second = [words for _, words in results(done)]
-    assert 'told of by "ci"' in first
+    assert 'came by "ci"' in first
     assert first.endswith('no instruction to you: "build 81"')
     assert second.endswith('"build 82"')
     assert done.get_text_content() == "Deployed twice."
