@@ -23,8 +23,8 @@ ROUTES = {
 }  # fmt: skip
 ALWAYS = {"thousands of items", "levels of lists", "a number of many digits", "600 different rules"}
 """The others by `make chaos`."""
-OWN_OF_WORKERS = {"worker_left", "worker_lacks", "child_reported", "report_again", "hub_says"}
-"""Letters that no request makes: of workers, and of sessions to each other."""
+OWN_OF_WORKERS = {"ask", "worker_left", "worker_lacks", "child_reported", "report_again", "hub_says"}
+"""Letters that no request makes: of workers, of sessions to each other, and of workflows that ask."""
 
 
 def test_each_letter_that_a_request_makes_is_poisoned() -> None:
