@@ -6,7 +6,7 @@ from datetime import timedelta
 from pydantic import BaseModel
 from temporalio import workflow
 
-from longhaul import AgentSpec, Budget
+from longhaul import AgentSpec, Budget, PermissionContext
 from longhaul.workflow import ask, session
 
 with workflow.unsafe.imports_passed_through():
@@ -17,7 +17,7 @@ REFUNDS = AgentSpec(
     model="team",
     system_prompt="You answer complaints of a small shop. Look up the order before you pay anything back.",
     tools=["look_up", "activity:issue_refund@payments"],
-    permission={"tools": {"issue_refund": {"approvers": 2}}},
+    permission=PermissionContext.model_validate({"tools": {"issue_refund": {"approvers": 2}}}),
 )
 
 
