@@ -50,12 +50,12 @@ class OrderWorkflow:
             budget=Budget(max_cost=2),
             timeout=timedelta(days=14),
         )
-        if found.value is not None:
-            return found.value
-        await workflow.execute_activity(
-            hand_over, args=[order.id, found.words], start_to_close_timeout=timedelta(minutes=1)
-        )
-        return Decision(refunded_cents=0, answer="We will call you.")
+        if found.value is None:
+            await workflow.execute_activity(
+                hand_over, args=[order.id, found.words], start_to_close_timeout=timedelta(minutes=1)
+            )
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        return found.value or Decision(refunded_cents=0, answer="We will call you.")
 
     @workflow.signal
     async def address_changed(self, address: str) -> None:
