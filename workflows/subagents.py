@@ -30,7 +30,7 @@ from longhaul.agent.decisions.subagent_start import at_work, beginning, lost, no
 from longhaul.agent.entries import AskerTold, HubTold
 from longhaul.agent.letters.bodies import ANSWERED, CHILD_REPORTED, REPORT_AGAIN, Unusable
 from longhaul.agent.letters.peer_operations import take_report
-from longhaul.agent.plain.ids import is_target_workflow, reply_id
+from longhaul.agent.plain.ids import fairness_key, is_target_workflow, reply_id
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Report, Tell
 from longhaul.agent.values.conversation.messages import ToolCallState, UserMsg, title_of
@@ -174,7 +174,9 @@ class Children:
                 memo={**named, TITLE: title_of(start.request.messages if start.request is not None else ())},
                 search_attributes=self._attributes(child),
                 # What is not said here the server takes from this session.
-                priority=Priority(priority_key=begun.spec.priority, fairness_key=begun.spec.fairness_key or None),
+                priority=Priority(
+                    priority_key=begun.spec.priority, fairness_key=fairness_key(begun.spec.fairness_key) or None
+                ),
                 static_summary=child.agent[:120],
                 result_type=RawValue,
             )

@@ -15,6 +15,7 @@ from temporalio.client import Client, ScheduleActionStartWorkflow
 from temporalio.common import Priority
 
 from longhaul.activities.models.providers import Providers
+from longhaul.agent.plain.ids import fairness_key
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files import BadAgent
 from longhaul.starter.client.schedule_cards import PREFIX
@@ -75,6 +76,15 @@ async def test_calls_and_sub_agents_have_the_turn_of_their_session_unless_they_n
         assert [await turn_of(stage.client, each) for each in (session, *below)] == [(2, "ana"), (2, "ana"), (1, "ana")]
         assert [await turns_of_calls(each) for each in below] == [["2 ana"], ["1 ana"]]
         assert (await turns_of_calls(session))[0] == "2 ana"
+
+
+async def test_a_sub_agents_own_key_is_hashed_where_the_server_would_refuse_it(stage: Stage) -> None:
+    key = "ü" * 64
+    scout = {"model": stage.script({"text": "Seen."}), "fairness_key": key, "stuck": UNWATCHED}
+    session = stage.session(tasks("t1 scout"), SUMMED_UP, user="ana", agents={"scout": scout})
+    await session.reply("Go")
+
+    assert await turn_of(stage.client, child_of(stage, session, "t1", "scout")) == (0, fairness_key(key))
 
 
 async def test_a_session_that_continues_as_new_or_is_opened_again_keeps_its_turn(stage: Stage) -> None:
