@@ -33,11 +33,38 @@ class Seen:
     """What a person sees who scrolls back."""
 
 
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program of its own, in a folder, in place of the `longhaul` of a Cli."""
+
+    environment: Mapping[str, str]
+    folder: Path
+
+    def at_terminal(
+        self, arguments: Sequence[str], environment: Mapping[str, str], terminal: int
+    ) -> subprocess.Popen[bytes]:
+        there = {**self.environment, "TERM": "xterm", **environment}
+        return subprocess.Popen(
+            [*arguments],
+            cwd=self.folder,
+            env=there,
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+            start_new_session=True,
+        )
+
+
 class Terminal:
     """`longhaul …` on a pseudo-terminal. Leaving it kills a command that still runs."""
 
     def __init__(
-        self, cli: Cli, *arguments: str, columns: int = 100, rows: int = 40, environment: dict[str, str] | None = None
+        self,
+        cli: Cli | Program,
+        *arguments: str,
+        columns: int = 100,
+        rows: int = 40,
+        environment: dict[str, str] | None = None,
     ) -> None:
         self.written = ""
         self._screen = pyte.HistoryScreen(columns, rows, history=SCROLLED_LINES, ratio=0.5)
@@ -46,7 +73,9 @@ class Terminal:
         try:
             # Before anything reads it: a list that was laid out for another width is broken anew by the terminal.
             self._size(columns, rows)
-            self._command: Command | None = cli.at_terminal(arguments, environment or {}, theirs)
+            self._command: Command | subprocess.Popen[bytes] | None = cli.at_terminal(
+                arguments, environment or {}, theirs
+            )
         finally:
             os.close(theirs)
 
@@ -129,37 +158,9 @@ class Terminal:
         fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
 
-def with_a_key(words: Sequence[str], folder: Path, environment: Mapping[str, str], question: str, key: str) -> Seen:
-    """Run a program of its own at a terminal; when it writes the question, the key is pressed."""
-    terminal, theirs = os.openpty()
-    process = subprocess.Popen(
-        [*words],
-        cwd=folder,
-        env={**environment, "TERM": "xterm"},
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-    )
-    os.close(theirs)
-    written, deadline = "", time.monotonic() + SURE_SECONDS
-    try:
-        while select.select([terminal], [], [], max(deadline - time.monotonic(), 0))[0]:
-            try:
-                data = os.read(terminal, 65_536)
-            except OSError:  # how Linux says that the other side is closed
-                break
-            asked_before = question in written
-            written += data.decode(errors="replace")
-            if question in written and not asked_before:
-                os.write(terminal, key.encode())
-        return Seen(process.wait(SURE_SECONDS), written.replace("\r\n", "\n"), written)
-    finally:
-        process.kill()
-        os.close(terminal)
-
-
-def at_a_terminal(cli: Cli, *arguments: str, answers: list[tuple[str, str]], seconds: float = SURE_SECONDS) -> Seen:
+def at_a_terminal(
+    cli: Cli | Program, *arguments: str, answers: list[tuple[str, str]], seconds: float = SURE_SECONDS
+) -> Seen:
     """Run `longhaul …`; when it writes the first text of a pair, the second is typed."""
     with Terminal(cli, *arguments) as terminal:
         read_to, left = 0, list(answers)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.starter.provision.processes import bound_to_parent
-from tests.e2e.terminal import with_a_key
+from tests.e2e.terminal import Program, at_a_terminal
 from tests.limits import SURE_SECONDS
 
 pytestmark = pytest.mark.server
@@ -105,7 +105,8 @@ async def test_the_first_agent_does_what_its_page_says(environment: dict[str, st
         for words in commands:
             there = environment | {"TEMPORAL_ADDRESS": address}
             if words[1] == "approve":
-                seen = await asyncio.to_thread(with_a_key, words, folder, there, "[q] later:", "y")
+                answers = [("[q] later:", "y")]
+                seen = await asyncio.to_thread(at_a_terminal, Program(there, folder), *words, answers=answers)
                 code, shown = seen.code, seen.text
             else:
                 code, shown = await run(words, folder, there)

@@ -21,7 +21,7 @@ import pytest
 from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES, TASK_QUEUE
 from tests.e2e.processes import WorkerSettings, worker
-from tests.e2e.terminal import with_a_key
+from tests.e2e.terminal import Program, at_a_terminal
 from tests.limits import SURE_SECONDS
 
 ROOT = Path(__file__).parents[2]
@@ -73,7 +73,8 @@ class Desk:
 
     async def decides(self, words: Sequence[str]) -> tuple[int, str]:
         """At a terminal, where it is shown and asked."""
-        seen = await asyncio.to_thread(with_a_key, [*CLI, *words[1:]], self.folder, self.environment, "[q] later:", "y")
+        program, answers = Program(self.environment, self.folder), [("[q] later:", "y")]
+        seen = await asyncio.to_thread(at_a_terminal, program, *CLI, *words[1:], answers=answers)
         return seen.code, seen.text
 
 
