@@ -2,7 +2,7 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -94,11 +94,13 @@ def _done_by(call: PendingCall) -> Text:
     return Text.assemble((path, "dim"), render.call_line(visible(call.tool), visible(call.input)))
 
 
+def _late(call: PendingCall) -> str:
+    return "OVERDUE" if call.expired_at else "ESCALATED" if call.escalated_at else ""
+
+
 def _due(call: PendingCall) -> str:
-    if call.expired_at:
-        return "OVERDUE"
-    if call.escalated_at:
-        return "ESCALATED"
+    if late := _late(call):
+        return late
     left = render_session.until(call.expires_at) if call.expires_at else ""
     return f"{left}, reminded".lstrip(", ") if call.reminded_at else left
 
@@ -150,15 +152,17 @@ def _in_two_lines(entry: InboxLine, width: int) -> Iterator[Text]:
     yield Text(f"  {told}: ").append_text(what)
 
 
-def calls_in_full(calls: Sequence[WaitingLine], tree: Sequence[list[str]], *, width: int) -> Iterator[list[Text]]:
-    """Each call whole, and the commands that answer it. `tree`: for each call the flags of these commands."""
+def calls_in_full(
+    calls: Sequence[WaitingLine], flags_of: Callable[[WaitingLine], list[str]], *, width: int
+) -> Iterator[list[Text]]:
+    """Each call whole, and the commands that answer it, with their flags."""
     together = Counter((each.card.workflow_id, each.call.waits_for) for each in calls)
     shown = Counter[tuple[str, str]]()
-    for each, flags in zip(calls, tree, strict=True):
+    for each in calls:
         of = each.card.workflow_id, each.call.waits_for
         shown[of] += 1
         number = f", {shown[of]} of {together[of]}" if together[of] > 1 else ""
-        how = render_pending.how_to_answer(each.place.session_id, each.call, flags)
+        how = render_pending.how_to_answer(each.place.session_id, each.call, flags_of(each))
         if each.call.waits_for == "wake-up":
             until = [Text(f"  {line}") for line in render_pending.deadline(each.call)]
             yield [Text(f"{name(each.card)}, asleep", style="bold"), *until, how]
@@ -172,8 +176,8 @@ def head(card: SessionCard, call: PendingCall) -> Text:
     shown = Text(f"{name(card)}, {render_session.ago(call.asked_at)}", style="bold")
     if call.expires_at:
         shown.append(f", deadline {render_session.until(call.expires_at)}")
-    if call.escalated_at or call.expired_at:
-        shown.append(", ESCALATED" if call.escalated_at and not call.expired_at else ", OVERDUE", "red")
+    if late := _late(call):
+        shown.append(f", {late}", "red")
     elif call.reminded_at:
         shown.append(", reminded of", "yellow")
     return shown

@@ -282,21 +282,17 @@ def _waiting(found: Inbox) -> Iterator[WaitingLine]:
 def _in_full(
     found: Inbox, waiting: Sequence[WaitingLine], asleep: Sequence[WaitingLine], *, width: int
 ) -> Iterator[Iterable[Text]]:
-    flags = [
-        [
-            *([] if each.place is each.card else below(each.card.session_id, each.call, _tree(found, each.place))),
-            *render_inbox.flags_of_card(each.place),
-        ]
-        for each in waiting
-    ]
-    yield from render_inbox.calls_in_full(waiting, flags, width=width)
+    def flags_of(each: WaitingLine) -> list[str]:
+        under = [] if each.place is each.card else below(each.card.session_id, each.call, _tree(found, each.place))
+        return [*under, *render_inbox.flags_of_card(each.place)]
+
+    yield from render_inbox.calls_in_full(waiting, flags_of, width=width)
     for card, status in (*found.held, *found.paused):
         yield render_inbox.stopped_in_full(card, status)
     for card, why in found.parked:
         yield render_inbox.parked_in_full(card, why)
     # Nobody has to do anything for these; the command wakes the session early.
-    own = [render_inbox.flags_of_card(each.card) for each in asleep]
-    yield from render_inbox.calls_in_full(asleep, own, width=width)
+    yield from render_inbox.calls_in_full(asleep, flags_of, width=width)
 
 
 def _answered_at(found: Inbox, card: SessionCard, call: PendingCall) -> SessionCard:
