@@ -100,6 +100,10 @@ class Toolbox:
             made._schemas.update(box._schemas)  # noqa: SLF001
         return made
 
+    def with_first(self, tools: "Sequence[Tool]") -> "Toolbox":
+        """With these tools, which stand in the place of any here of the same name. Raises ToolSetupError."""
+        return Toolbox(tools).beside([self]) if tools else self
+
     def get(self, name: str) -> Tool | None:
         """The tool, or None when this worker has none of that name."""
         return self._tools.get(name)

@@ -20,7 +20,7 @@ from longhaul.agent.plain.errors import what_is_wrong
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.spec.temporal_tools import TemporalTool
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # else programs without the workers' extra could not declare tools
     from longhaul.activities.tools.registry import Toolbox
 
 
@@ -126,7 +126,7 @@ def with_declared(toolbox: "Toolbox", tools: Mapping[str, TemporalTool]) -> "Too
             )
         found.append(TargetTool(name, tool))
     try:
-        return _beside(toolbox, found)
+        return toolbox.with_first(found)
     except ToolSetupError as error:
         raise failed_for_good("setup", f"temporal_tools: {error}") from None
 
@@ -151,12 +151,4 @@ def with_recorded(toolbox: "Toolbox", tools: Iterable[ToolDescriptor]) -> "Toolb
         for tool in tools
         if tool.target is not None
     ]
-    return _beside(toolbox, found)
-
-
-def _beside(toolbox: "Toolbox", tools: list[TargetTool]) -> "Toolbox":
-    """Raises ToolSetupError."""
-    # Above, it would keep programs without the extra of workers from declaring tools.
-    from longhaul.activities.tools.registry import Toolbox  # noqa: PLC0415
-
-    return Toolbox(tools).beside([toolbox]) if tools else toolbox
+    return toolbox.with_first(found)
