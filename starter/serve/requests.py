@@ -151,8 +151,8 @@ async def session_to_begin(call: Call, query: Starting | None = None) -> Session
             spec = spec.model_copy(update={"workspace": Workspace.model_validate(given)})
         except ValidationError:
             raise wrong("workspace", workspace, "send the absolute path of a folder that the workers see") from None
-    begun = spec.model_copy(update={"model": model})
-    return call.app.session(session.id, user=session.user, agent=begun, priority=priority)
+    agent_given = spec.model_copy(update={"model": model})
+    return call.app.session(session.id, user=session.user, agent=agent_given, priority=priority)
 
 
 async def _check_beginning(call: Call, session: Session, root: str | None, priority: int | None) -> None:
@@ -168,12 +168,12 @@ async def _check_beginning(call: Call, session: Session, root: str | None, prior
     place = kept.workspace
     if root is not None and (place is None or place.root != root):
         there = repr(place.root) if place is not None else "a folder of its own"
-        told = f"workspace: session {session.id!r} works in {there}; leave it out, or take another session"
-        raise Problem("refused", told)
+        why = f"workspace: session {session.id!r} works in {there}; leave it out, or take another session"
+        raise Problem("refused", why)
     if priority not in (None, kept.priority):
         own = f"priority {kept.priority}" if kept.priority else "no priority of its own"
-        told = f"priority: session {session.id!r} began with {own}; leave it out, or take another session"
-        raise Problem("refused", told)
+        why = f"priority: session {session.id!r} began with {own}; leave it out, or take another session"
+        raise Problem("refused", why)
 
 
 def spec_to_begin(call: Call, agent: str) -> AgentSpec:
