@@ -131,7 +131,7 @@ async def test_a_server_that_leads_elsewhere_is_not_followed_with_the_key(where:
 async def test_neither_the_log_nor_what_is_told_of_a_failure_has_the_key(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     for name in ("httpx2", "mcp"):
-        logging.getLogger(name).setLevel(logging.INFO)  # as a worker's own
+        caplog.set_level(logging.INFO, logger=name)  # as a worker's own
 
     async with canned(KeyedServer(key="another key")) as server, asked(f"{server.url}?{MARK}") as servers:
         _, told = await servers.for_reply((MCPClient(name="quay"),))

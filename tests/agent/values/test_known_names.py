@@ -117,7 +117,7 @@ NO_NAMES = {
     *("permission.working_directories", "permission.grantable"),
     *(f"permission.rules.{name}" for name in ("rule_content", "source", "id", "author", "reason")),
     *(f"permission.rules.{name}" for name in ("created_at", "expires_at")),
-    *("models", "models.prices.source", "kind_config"),
+    *("models", "models.prices.source", "kind_config", "fairness_key"),
     *("temporal_tools.description", "temporal_tools.input_schema"),
     *(f"models.{name}" for name in ("model", "family", "headers", "betas", "extra_body", "stop")),
     *(f"models.{name}" for name in ("region", "project", "api_version")),

@@ -22,7 +22,7 @@ async def test_a_session_is_paused_stepped_told_something_and_let_go_on(cli: Cli
     asked = cli("say", "ebb", "Write a note", "--json")
     other = cli("say", "ebb", "Write another", "--request-id", "r-other")
     shown = cli("show", "ebb")
-    listed = cli("inbox")
+    listed = cli("inbox", "--limit", "1000")  # others wait on the same server
     stepped = cli("step", "ebb")
     waiting = await session.wait(asked.document["reply_id"])
     no_step = cli("step", "ebb")
