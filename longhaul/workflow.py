@@ -332,7 +332,7 @@ class _Order:
                 task_timeout=TASK_TIMEOUT,
                 memo={**named, TITLE: title_of(self.body.messages)},
                 search_attributes=TypedSearchAttributes(pairs if place.search_attributes else []),
-                priority=priority_of(start.spec or AgentSpec(), None if user is None else place.indexed(user)),
+                priority=priority_of(start.spec or AgentSpec(), user, place.indexed),
                 static_summary=agent[:120] if place.is_opaque else f"{agent}: {start.session_id}"[:120],
             )
         except WorkflowAlreadyStartedError:

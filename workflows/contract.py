@@ -168,12 +168,12 @@ WRONG_ARITY = b"longhaul/wrong-arity"
 """Encoding of the payload that stands for a start input which is not one; its data says how many came."""
 
 
-def priority_of(spec: AgentSpec, user: str | None) -> Priority:
+def priority_of(spec: AgentSpec, user: str | None, indexed: Callable[[str], str]) -> Priority:
     """How a session shares the workers with others. Its activities and sub-agents inherit it from the server.
 
-    `user`: as the search attribute has it, for the server shows the key to whoever sees the workflow.
+    `indexed` names the user as the search attribute does, for everybody who sees the workflow sees the key.
     """
-    key = fairness_key(spec.fairness_key or user or spec.team)
+    key = fairness_key(spec.fairness_key or (indexed(user) if user is not None else "") or spec.team)
     return Priority(priority_key=spec.priority, fairness_key=key or None)
 
 

@@ -78,7 +78,7 @@ def beginning_of(settings: Settings, name: str, user: str | None) -> WithStartWo
         id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
         task_timeout=TASK_TIMEOUT,
         memo={"hub": name, "user": user},
-        priority=priority_of(AgentSpec(), None if user is None else naming.indexed(user)),
+        priority=priority_of(AgentSpec(), user, naming.indexed),
         static_summary="hub" if naming.is_opaque else f"hub {name}"[:120],
     )
 

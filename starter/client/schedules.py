@@ -255,7 +255,6 @@ class Schedules:
 
 def _made(settings: Settings, wanted: WantedSchedule) -> Schedule:
     terms = wanted.terms
-    user = None if terms.user is None else Naming(settings).indexed(terms.user)
     every = [ScheduleIntervalSpec(every=timedelta(seconds=terms.every_seconds))] if terms.every_seconds else []
     return Schedule(
         action=ScheduleActionStartWorkflow(
@@ -266,7 +265,7 @@ def _made(settings: Settings, wanted: WantedSchedule) -> Schedule:
             task_timeout=TASK_TIMEOUT,
             memo={MEMO: terms.model_dump_json()},
             # As of the session that it asks: a firing waits for a worker too.
-            priority=priority_of(wanted.request.spec, user),
+            priority=priority_of(wanted.request.spec, terms.user, Naming(settings).indexed),
             static_summary=f"run of schedule {wanted.name}",
         ),
         spec=ScheduleSpec(

@@ -121,7 +121,7 @@ def start_of(
         "search_attributes": (
             _attributes(naming, session_id, user, spec.name) if use_attributes else TypedSearchAttributes.empty
         ),
-        "priority": priority_of(spec, None if user is None else naming.indexed(user)),
+        "priority": priority_of(spec, user, naming.indexed),
         "static_summary": spec.name[:120] if naming.is_opaque else f"{spec.name}: {session_id}"[:120],
     }
 
