@@ -55,6 +55,11 @@ def when(moment: str, *, seconds: bool = False) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S} {at.tzname()}" if seconds else f"{at:%Y-%m-%d %H:%M} {at.tzname()}"
 
 
+def flags_for(user: str | None, agent: str) -> list[str]:
+    """What a pasted command needs to mean this session and no other of its name."""
+    return [*([] if user is None else ["--user", user]), "--agent", agent]
+
+
 def call_line(tool: str, arguments: str) -> Text:
     """`Bash ls -la`: a call on one line."""
     return Text.assemble((one_line(tool), "bold"), " ", one_line(gist(arguments)))
@@ -258,12 +263,11 @@ def sub_agents(status: Status) -> Iterator[Text]:
     """Whose sub-agent it is, and its own sub-agents: how each stands, and the command that shows it."""
     if status.path:
         yield Text(f"sub-agent: {one_line(visible(status.path))}", "dim")
-    user = ["--user", status.user_id] if status.user_id is not None else []
     for child in status.children:
         how = {"": "at work", "lost": "its session was ended from outside"}.get(child.outcome, child.outcome)
         text = f"sub-agent {child.agent}: {how}{_wanted(child)}"
         yield Text(one_line(visible(text)), "dim" if child.outcome else "yellow")
-        shown = shlex.join(["longhaul", "show", child.session_id, *user, "--agent", child.agent])
+        shown = shlex.join(["longhaul", "show", child.session_id, *flags_for(status.user_id, child.agent)])
         yield Text(f"  {one_line(visible(shown))}", "dim")
 
 

@@ -187,7 +187,7 @@ def stopped_in_full(card: SessionCard, status: Status) -> Iterator[Text]:
     line = line_of_stopped(card, status)
     yield Text(f"{name(card)}, {render_session.ago(line.since)}", style="bold")
     yield Text("  ").append_text(line.what)
-    resume = shlex.join(["longhaul", "resume", card.session_id, *flags_of_card(card)])
+    resume = shlex.join(["longhaul", "resume", card.session_id, *render.flags_for(card.user_id, card.agent)])
     yield Text(f"  {one_line(resume)}")
 
 
@@ -198,9 +198,3 @@ def parked_in_full(card: SessionCard, why: str) -> Iterator[Text]:
 
 def name(card: SessionCard) -> str:
     return f"{one_line(card.session_id)}{f' of {one_line(card.user_id)}' if card.user_id else ''}"
-
-
-def flags_of_card(card: SessionCard) -> list[str]:
-    """What a pasted command needs to mean this session and no other of its name."""
-    user = [] if card.user_id is None else ["--user", card.user_id]
-    return [*user, "--agent", card.agent]

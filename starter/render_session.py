@@ -220,8 +220,8 @@ def standing_still(status: Status) -> Iterator[Text]:
     if status.paused_since:
         yield Text(f"{one_line(paused(status))}, {ago(status.paused_since)}", "magenta")
     if status.hold or status.paused_since:
-        user = ["--user", status.user_id] if status.user_id is not None else []
-        resume = shlex.join(["longhaul", "resume", status.session_id, *user, "--agent", status.agent])
+        flags = render.flags_for(status.user_id, status.agent)
+        resume = shlex.join(["longhaul", "resume", status.session_id, *flags])
         yield Text(f"  to continue: {one_line(resume)}", "red" if status.hold else "magenta")
     if status.outage:
         yield Text(one_line(visible(status.outage.told(partial(render.when, seconds=True)))), "yellow")

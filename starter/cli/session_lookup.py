@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from temporalio.service import RPCError
 
 from longhaul.agent.values.spec.agent_spec import AgentSpec
+from longhaul.starter import render
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.client.cards import CLOSED, SessionCard
 from longhaul.starter.client.client import Longhaul
@@ -40,8 +41,7 @@ class Name:
 
 def flags_of(session: Session) -> list[str]:
     """What a pasted command needs to mean this session and no other of its name."""
-    user = [] if session.user is None else ["--user", session.user]
-    return [*user, "--agent", session.spec.name]
+    return render.flags_for(session.user, session.spec.name)
 
 
 @asynccontextmanager

@@ -21,7 +21,7 @@ from rich.text import Text
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.cli import options
 from longhaul.starter.cli.exit_codes import Exit, Misuse
-from longhaul.starter.cli.session_lookup import Name, connected, find_any, find_if_open
+from longhaul.starter.cli.session_lookup import Name, connected, find_any, find_if_open, flags_of
 from longhaul.starter.cli.session_start import Wishes, open_session, whoami
 from longhaul.starter.cli.terminal.screen import Screen, write_json
 from longhaul.starter.client.client import Longhaul
@@ -167,8 +167,7 @@ async def fork_state(
         session = await find_any(app, name)
         copy = await session.stored.fork(new, at, by=whoami())
         files = (await copy.status()).note
-    user = ["--user", copy.user] if copy.user is not None else []
-    command = shlex.join(["longhaul", "run", "PROMPT", "--session", copy.id, *user, "--agent", copy.spec.name])
+    command = shlex.join(["longhaul", "run", "PROMPT", "--session", copy.id, *flags_of(copy)])
     screen.show(Text(one_line(f"{copy.id} starts from the state of {session.id}; to continue: {command}")))
     screen.show(Text(one_line(files), "dim"))
     screen.document({"session": copy.id, "forked_from": session.id, "at": at, "files": files})

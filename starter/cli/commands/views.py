@@ -18,7 +18,6 @@ from longhaul.starter.cli import options
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.session_lookup import (
     Name,
-    below,
     connected,
     find_known,
     find_session,
@@ -283,8 +282,8 @@ def _in_full(
     found: Inbox, waiting: Sequence[WaitingLine], asleep: Sequence[WaitingLine], *, width: int
 ) -> Iterator[Iterable[Text]]:
     def flags_of(each: WaitingLine) -> list[str]:
-        under = [] if each.place is each.card else below(each.card.session_id, each.call, _tree(found, each.place))
-        return [*under, *render_inbox.flags_of_card(each.place)]
+        under = [] if each.place is each.card else below_root(each.card.session_id, each.call, _tree(found, each.place))
+        return [*under, *render.flags_for(each.place.user_id, each.place.agent)]
 
     yield from render_inbox.calls_in_full(waiting, flags_of, width=width)
     for card, status in (*found.held, *found.paused):
