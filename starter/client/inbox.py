@@ -32,6 +32,11 @@ class Inbox:
     roots: dict[str, SessionCard] = field(default_factory=dict[str, SessionCard])
     """By workflow id: the open heads of the trees to whose sub-agents calls belong."""
 
+    @property
+    def stopped(self) -> list[tuple[SessionCard, Status]]:
+        """Sessions that do nothing until somebody resumes them, for either reason."""
+        return [*self.held, *self.paused]
+
     def root_of(self, card: SessionCard) -> SessionCard | None:
         """Whoever waits for a sub-agent's answer asks there. None: it is no sub-agent's, or its root has closed."""
         root = self.roots.get(card.root_workflow_id)

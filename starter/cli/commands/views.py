@@ -6,6 +6,7 @@ import dataclasses
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import aclosing
+from itertools import islice
 from typing import Annotated
 
 import typer
@@ -214,33 +215,32 @@ async def inbox(
     """With --json all entries, unless --limit is given."""
     async with connected() as app:
         found = await app.inbox(user=user, team=team, tool=tool, overdue=overdue)
-        nothing = not (found.calls or found.held or found.paused or found.silent)
+        nothing = not (found.calls or found.stopped or found.silent)
         elsewhere = await _elsewhere(app, user) if nothing and user is not None else ""
     for_people = ("person", "settlement", "budget")
     calls = render_inbox.most_urgent_first(_waiting(found))
     waiting = [each for each in calls if each.call.waits_for in for_people or each.call.asked is not None]
     asleep = [each for each in calls if each.call.waits_for == "wake-up"]
-    stopped = [*found.held, *found.paused]
     screen.document(_documents(found, waiting, asleep)[:limit])
     if found.silent:
         names = ", ".join(one_line(card.session_id) for card in found.silent[:10])
         more = f" and {len(found.silent) - 10} more" if len(found.silent) > 10 else ""
         screen.remark(f"longhaul: these wait, but no worker answers for them: {names}{more}")
-    if not waiting and not stopped and not found.silent:
+    if not waiting and not found.stopped and not found.silent:
         screen.show(Text(one_line(f"nothing waits for a person{elsewhere}")))
     if screen.as_json:
         return 0
     most = limit or render_inbox.USUAL_LINES
+    total = len(waiting) + len(found.stopped) + len(found.parked) + len(asleep)
     if long:
-        entries = [[*part, Text()] for part in _in_full(found, waiting, asleep, width=screen.width)]
-        for part in entries[:most]:
-            screen.show_folded(*part)
-        left_out = len(entries) - most
-    else:
-        left_out = _show_lines(screen, found, waiting, asleep, most)
-    if left_out > 0:
-        screen.remark(Text(f"{left_out} more; list them with --limit {left_out + most}", "yellow"))
-    if not long and (waiting or stopped):
+        for part in islice(_in_full(found, waiting, asleep, width=screen.width), most):
+            screen.show_folded(*part, Text())
+    elif total:
+        first = [*islice(_in_lines(found, waiting, asleep), most)]
+        screen.show_folded(*render_inbox.lines(first, width=screen.width))
+    if total > most:
+        screen.remark(Text(f"{total - most} more; list them with --limit {total}", "yellow"))
+    if not long and (waiting or found.stopped):
         screen.remark(Text("to answer: longhaul approve SESSION CALL; --long shows each call with its commands", "dim"))
     return 0
 
@@ -248,7 +248,7 @@ async def inbox(
 def _documents(found: Inbox, waiting: Sequence[WaitingLine], asleep: Sequence[WaitingLine]) -> list[dict[str, object]]:
     return [
         *(_row(each.place, each.call, each.card) for each in waiting),
-        *(_stopped(card, status) for card, status in (*found.held, *found.paused)),
+        *(_stopped(card, status) for card, status in found.stopped),
         *(_row(each.card, each.call, each.card) for each in asleep),
         *(
             {**_named(card), "waits_for": "host", "asked_at": card.waiting_since, "why": why}
@@ -257,18 +257,14 @@ def _documents(found: Inbox, waiting: Sequence[WaitingLine], asleep: Sequence[Wa
     ]
 
 
-def _show_lines(
-    screen: Screen, found: Inbox, waiting: Sequence[WaitingLine], asleep: Sequence[WaitingLine], most: int
-) -> int:
-    """Returns how many entries there was no room for."""
-    entries = [
-        *map(render_inbox.line_of_call, waiting),
-        *(render_inbox.line_of_stopped(card, status) for card, status in (*found.held, *found.paused)),
-        *(render_inbox.line_of_parked(card, why) for card, why in found.parked),
-        *map(render_inbox.line_of_call, asleep),
-    ]
-    screen.show_folded(*(render_inbox.lines(entries[:most], width=screen.width) if entries else ()))
-    return len(entries) - most
+def _in_lines(
+    found: Inbox, waiting: Sequence[WaitingLine], asleep: Sequence[WaitingLine]
+) -> Iterator[render_inbox.InboxLine]:
+    yield from map(render_inbox.line_of_call, waiting)
+    yield from (render_inbox.line_of_stopped(card, status) for card, status in found.stopped)
+    yield from (render_inbox.line_of_parked(card, why) for card, why in found.parked)
+    # Nobody has to do anything for these.
+    yield from map(render_inbox.line_of_call, asleep)
 
 
 def _waiting(found: Inbox) -> Iterator[WaitingLine]:
@@ -286,7 +282,7 @@ def _in_full(
         return [*under, *render.flags_for(each.place.user_id, each.place.agent)]
 
     yield from render_inbox.calls_in_full(waiting, flags_of, width=width)
-    for card, status in (*found.held, *found.paused):
+    for card, status in found.stopped:
         yield render_inbox.stopped_in_full(card, status)
     for card, why in found.parked:
         yield render_inbox.parked_in_full(card, why)
