@@ -5,7 +5,6 @@ import base64
 import json
 import os
 import re
-import socket
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
 from collections.abc import AsyncIterator
@@ -27,6 +26,7 @@ from longhaul.starter.provision.processes import bound_to_parent, tail
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
 from tests.e2e.test_first_hour import typed
 from tests.limits import SURE_SECONDS
+from tests.servers.local import free_port
 
 pytestmark = pytest.mark.server
 
@@ -106,9 +106,7 @@ async def shop(temporal_cli: Path, tmp_path: Path) -> AsyncIterator[Shop]:
 
 @asynccontextmanager
 async def service(shop: Shop) -> AsyncIterator[httpx.AsyncClient]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
+    port = str(free_port())
     async with (
         shop.running("-m", *shop.typed("uvicorn"), "--port", port) as process,
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=SURE_SECONDS, trust_env=False) as web,

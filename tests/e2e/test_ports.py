@@ -23,6 +23,7 @@ from longhaul.starter.provision.processes import bound_to_parent
 from longhaul.starter.settings import Settings
 from tests.e2e.serve.test_sessions import WANTS_TO_EDIT, agent
 from tests.limits import SURE_SECONDS
+from tests.servers.local import free_port
 
 pytestmark = [
     pytest.mark.server,
@@ -163,8 +164,7 @@ async def first_line(process: Process) -> str:
 @pytest.fixture
 async def everything(temporal_cli: Path, tmp_path: Path) -> AsyncIterator[Everything]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("TEMPORAL_", "LONGHAUL_"))}
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        metrics = f"127.0.0.1:{free.getsockname()[1]}"
+    metrics = f"127.0.0.1:{free_port()}"
     data = str(tmp_path / "data")
     environment = kept | {
         "LONGHAUL_TEMPORAL_CLI": str(temporal_cli),

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,6 +14,7 @@ import pytest
 from longhaul.starter.provision.processes import bound_to_parent, tail
 from tests.e2e.conftest import Cli
 from tests.limits import SURE_SECONDS
+from tests.servers.local import free_port
 
 pytestmark = pytest.mark.server
 
@@ -30,9 +30,7 @@ STORY: tuple[dict[str, Any], ...] = (
 @asynccontextmanager
 async def service(cli: Cli, model: str) -> AsyncIterator[httpx.AsyncClient]:
     """Killed at the end, as a crash would."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
+    port = str(free_port())
     log = cli.folder / "service.log"
     with log.open("ab") as sink:
         process = await asyncio.create_subprocess_exec(

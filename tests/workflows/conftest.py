@@ -5,7 +5,7 @@ import json
 from asyncio.subprocess import PIPE, STDOUT
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -87,6 +87,10 @@ class Stage:
     @property
     def app(self) -> Longhaul:
         return Longhaul(self.client, self.settings)
+
+    def with_settings(self, **changes: Any) -> "Stage":
+        """The same stage, whose workers and sessions have other settings."""
+        return replace(self, settings=self.settings.model_copy(update=changes))
 
     def script(self, *lines: Line) -> str:
         """A scripted model that answers with these lines."""

@@ -17,6 +17,8 @@ class Shift:
         self.begun = list[float]()
 
 
+TOOLS = __name__
+"""For the setting `tools` of a worker."""
 SHIFTS = dict[str, Shift]()
 """By the name that a test gives its calls."""
 

@@ -12,7 +12,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from tests.activities.mcp.serving import answers, free_port
+from tests.activities.mcp.serving import answers
+from tests.servers.local import free_port
 
 CALLED = "@"
 """Stands in a body for the id of the call that it answers."""

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -38,12 +37,6 @@ def servers(config: dict[str, Any], **further: Any) -> McpServers:
 
 async def tools_of(mcp: McpServers) -> Toolbox:
     return await mcp.beside(Toolbox(()), (CLIENT,))
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 @asynccontextmanager

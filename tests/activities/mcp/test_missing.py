@@ -18,9 +18,10 @@ from temporalio.testing import ActivityEnvironment
 
 from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.tool import GivenUp, ToolError
-from tests.activities.mcp.serving import PATHS, answers, free_port, servers, tools_of, used
+from tests.activities.mcp.serving import PATHS, answers, servers, tools_of, used
 from tests.activities.tools.calls import place_at, use
 from tests.e2e.processes import ROOT
+from tests.servers.local import free_port
 
 Fault = Literal["none", "forgotten", "busy", "handed on", "handed on, in JSON", "not handed on", "unanswered"]
 NEVER_HELD = b"0123456789abcdef0123456789abcdef"

@@ -12,9 +12,10 @@ from longhaul.activities.mcp.server_requests import asked_for
 from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.tool import NeedsInput, ToolError, ToolOutput
 from longhaul.agent.values.conversation.messages import ServerAsked, in_words
-from tests.activities.mcp.serving import SECRETS, free_port, servers, serving, small, stdio, tools_of, used
+from tests.activities.mcp.serving import SECRETS, servers, serving, small, stdio, tools_of, used
 from tests.activities.tools.calls import called, place_at
 from tests.e2e.processes import ROOT
+from tests.servers.local import free_port
 
 
 @pytest.fixture(scope="module")

@@ -18,9 +18,10 @@ from longhaul.activities.tool import ToolError, ToolOutput
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.mcp import MCPClient, Sampling
-from tests.activities.mcp.serving import SECRETS, free_port, servers, serving, small, used
+from tests.activities.mcp.serving import SECRETS, servers, serving, small, used
 from tests.activities.tools.calls import called, place_at
 from tests.e2e.processes import ROOT
+from tests.servers.local import free_port
 
 ALLOWED = MCPClient(name="harbour", sampling=Sampling())
 KEY = "tide-token-moss"

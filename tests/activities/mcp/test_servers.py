@@ -20,11 +20,12 @@ from longhaul.activities.tool import GivenUp, ToolError, ToolOutput
 from longhaul.activities.tools.registry import AbsentTool, Toolbox
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, TextBlock
 from longhaul.agent.values.conversation.tools import Effect
-from tests.activities.mcp.serving import CLIENT, PATHS, free_port, servers, serving, small, stdio, tools_of, used
+from tests.activities.mcp.serving import CLIENT, PATHS, servers, serving, small, stdio, tools_of, used
 from tests.activities.process.pids import until
 from tests.activities.tools.calls import place_at, use
 from tests.e2e.processes import ROOT
 from tests.limits import usual
+from tests.servers.local import free_port
 
 SMALL = Path(__file__).with_name("small.py")
 BASE_PYTHON = str(Path(sys.base_prefix) / "bin" / "python3")

@@ -19,12 +19,13 @@ from longhaul.activities.tool import GivenUp, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.registry import AbsentTool, Toolbox
 from longhaul.agent.permission.call_facts import CallFacts
 from longhaul.agent.values.spec.mcp import CONNECTION, MCPClient
-from tests.activities.mcp.serving import CLIENT, SECRETS, free_port, servers, serving, small, tools_of, used
+from tests.activities.mcp.serving import CLIENT, SECRETS, servers, serving, small, tools_of, used
 from tests.activities.mcp.small import TOOLS
 from tests.activities.process.pids import alive, until
 from tests.activities.tools.calls import place_at
 from tests.e2e.processes import ROOT
 from tests.limits import SURE_SECONDS
+from tests.servers.local import free_port
 
 REFUSED_SECONDS = 25
 """Four tries, with pauses: each had waited as long as for an answer."""

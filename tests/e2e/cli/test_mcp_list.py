@@ -11,10 +11,11 @@ import pytest
 
 from longhaul.starter.cli.doctor.worker_checks import on_the_mcp_servers
 from longhaul.starter.settings import Settings
-from tests.activities.mcp.serving import free_port, small, stdio
+from tests.activities.mcp.serving import small, stdio
 from tests.activities.mcp.small import TOOLS
 from tests.e2e.processes import ROOT
 from tests.limits import SURE_SECONDS
+from tests.servers.local import free_port
 
 KEEPER = """
 model = "scripted:none"

@@ -19,13 +19,14 @@ from longhaul.agent.values.permission import PermissionContext, PermissionMode
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.hosting.own_process import LAST_SECONDS
 from longhaul.starter.provision.dev_server import DevServer
-from tests.activities.mcp.serving import SERVER, free_port, serving, stdio
+from tests.activities.mcp.serving import SERVER, serving, stdio
 from tests.e2e.crash.crash_stage import Job, Stage, assert_well_formed, call, says, until
 from tests.e2e.crash.stop_parts import GROUND
 from tests.e2e.crash.stop_phases import DONE, PHASES, QUICK, SCOUT, SLEEP, STUBBORN, UNKNOWN, Phase, calls, commands
 from tests.e2e.crash.test_compression import ask_all, hurry
 from tests.e2e.processes import CRASH_TOOLS, ROOT, WorkerProcess, WorkerSettings, running_with, worker
 from tests.limits import usual
+from tests.servers.local import free_port
 
 pytestmark = [pytest.mark.server, pytest.mark.alone, pytest.mark.timeout(300)]
 

@@ -8,7 +8,8 @@ from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.starter.cli.session_lookup import place_of
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.tree import WaitingBelow
-from tests.activities.mcp.serving import free_port, serving
+from tests.activities.mcp.serving import serving
+from tests.servers.local import free_port
 from tests.workflows.children.test_background import given, said
 from tests.workflows.children.trees import SUMMED_UP, agent, child_of, lead, tasks
 from tests.workflows.conftest import Stage

@@ -1,6 +1,5 @@
 """A session whose workspace is a sandbox: its tools work there, and what lies outside is not there for them."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ async def test_whatever_a_session_does_in_a_sandbox_stays_in_it(stage: Stage) ->
 async def test_whatever_a_session_does_in_a_container_stays_in_it(stage: Stage, engine: str, tmp_path: Path) -> None:
     image = found(engine, lambda say: make_image(engine, tmp_path, say))
     listed = {"images": f"tools={engine}:{image.reference}", "task_queue": f"{stage.name}-contained"}
-    other = replace(stage, settings=stage.settings.model_copy(update=listed))
+    other = stage.with_settings(**listed)
 
     async with other.another_worker():
         await stays_in_it(other, Seal(image="tools"))

@@ -4,7 +4,6 @@ The seconds begin when a worker has taken the message: it may first go to one th
 time is up."""
 
 import time
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -36,13 +35,9 @@ async def page(stage: Stage, session: Session) -> str:
     return str(await stage.handle(session).query("__temporal_workflow_metadata"))
 
 
-def with_tools(stage: Stage, tools: str) -> Stage:
-    return replace(stage, settings=stage.settings.model_copy(update={"tools": tools}))
-
-
 @pytest.mark.proves("E12")
 async def test_a_reply_that_waits_for_a_tool_says_which_one(unserved: Stage) -> None:
-    unable = with_tools(unserved, "")
+    unable = unserved.with_settings(tools="")
     session = unserved.session({"text": "Here I am."}, tools=("fetch",))
     async with unable.another_worker():
         reply = await session.submit("Are you there?")
@@ -71,7 +66,7 @@ async def test_a_once_call_that_waits_for_its_tool_says_so_and_then_runs_one_tim
     async with unserved.another_worker():
         waiting = await session.reply("Send it")
         (call,) = await session.pending()
-    async with with_tools(unserved, "").another_worker():
+    async with unserved.with_settings(tools="").another_worker():
         await session.confirm(call, allow=True)
         began = time.monotonic()
         lacking = await said(session)

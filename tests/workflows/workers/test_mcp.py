@@ -12,10 +12,11 @@ from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.starter import render_pending
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
-from tests.activities.mcp.serving import free_port, serving, small
+from tests.activities.mcp.serving import serving, small
 from tests.activities.mcp.small import TOOLS
 from tests.activities.process.pids import alive, until
 from tests.e2e.processes import WorkerSettings, worker
+from tests.servers.local import free_port
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, results
 from tests.workflows.life.test_flat_history import payload_texts

@@ -11,9 +11,10 @@ import pytest
 
 from longhaul.agent.values.conversation.messages import ToolResultState
 from tests.activities.mcp.canned import Canned, CannedServer, canned
-from tests.activities.mcp.serving import free_port, serving, small
+from tests.activities.mcp.serving import serving, small
 from tests.activities.process.pids import until
 from tests.e2e.processes import WorkerSettings, worker
+from tests.servers.local import free_port
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, results
 

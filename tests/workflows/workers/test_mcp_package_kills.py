@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from longhaul.agent.values.conversation.messages import ToolResultState
-from tests.activities.mcp.serving import free_port
 from tests.activities.process.pids import alive, until
 from tests.e2e.processes import running_with, worker
+from tests.servers.local import free_port
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import results
 from tests.workflows.workers.test_mcp_faults import Relay, with_servers

@@ -14,8 +14,9 @@ import pytest
 
 from longhaul.agent.entries import Prepared
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, ToolResultBlock, ToolResultState
-from tests.activities.mcp.serving import answers, free_port, serving, stdio
+from tests.activities.mcp.serving import answers, serving, stdio
 from tests.e2e.processes import ROOT
+from tests.servers.local import free_port
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, recorded, results
 

@@ -2,7 +2,6 @@
 seconds, while the session goes on asking, where another worker may have it."""
 
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +43,7 @@ def offering(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:
         "prompt_templates": stage.folder / "templates",
         "secrets_file": _secrets(stage.folder / "secrets.toml"),
     }
-    return replace(stage, settings=stage.settings.model_copy(update=settings))
+    return stage.with_settings(**settings)
 
 
 def _secrets(path: Path) -> Path:

@@ -3,7 +3,6 @@
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -21,8 +20,7 @@ SLOWLY = {"text": "x" * 20, "chunk_chars": 1, "delay_ms": 50}
 async def worker_at(stage: Stage, name: str) -> AsyncIterator[None]:
     """One that keeps sessions where the others do, and streams in a data directory of its own."""
     kept = {"store": f"sqlite:///{stage.folder}/sessions.db", "blobs": str(stage.folder / "blobs")}
-    settings = stage.settings.model_copy(update={**kept, "data_dir": stage.folder / name})
-    async with replace(stage, settings=settings).another_worker():
+    async with stage.with_settings(**kept, data_dir=stage.folder / name).another_worker():
         yield
 
 

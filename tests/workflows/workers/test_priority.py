@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -30,7 +29,7 @@ from tests.workflows.children.trees import SUMMED_UP, child_of, tasks
 from tests.workflows.conftest import UNWATCHED, Line, Stage
 from tests.workflows.letters import push_over, results, until
 from tests.workflows.life.test_lives import closes
-from tests.workflows.slot_tools import SHIFTS
+from tests.workflows.slot_tools import SHIFTS, TOOLS
 
 pytestmark = pytest.mark.server
 
@@ -43,11 +42,6 @@ FAIR = {"matching.enableFairness": True}
 
 def toil(shift: str, seconds: float = 0) -> Line:
     return {"tool_calls": [{"id": "t0", "name": "toil", "input": {"shift": shift, "seconds": seconds}}]}
-
-
-def served(stage: Stage, **settings: Any) -> Stage:
-    changes = {"tools": "tests.workflows.slot_tools", **settings}
-    return replace(stage, settings=stage.settings.model_copy(update=changes))
 
 
 async def turn_of(client: Client, session: Session) -> tuple[int, str]:
@@ -64,7 +58,7 @@ async def turns_of_calls(session: Session) -> list[str]:
 
 async def test_calls_and_sub_agents_have_the_turn_of_their_session_unless_they_name_their_own(unserved: Stage) -> None:
     # Of an activity that its worker begins without a poll the server says no priority.
-    stage = served(unserved, activities_per_second=1_000)
+    stage = unserved.with_settings(tools=TOOLS, activities_per_second=1_000)
     scout = {"model": stage.script(toil(stage.name), {"text": "Seen."}), "tools": ["toil"], "stuck": UNWATCHED}
     agents = {"scout": scout, "medic": {**scout, "priority": 1}}
     lines = (toil(stage.name), tasks("t1 scout", "t2 medic"), SUMMED_UP)
@@ -164,7 +158,7 @@ async def fair(temporal_cli: Path, tmp_path: Path) -> AsyncIterator[Stage]:
         dynamic_config={**DYNAMIC_CONFIG, **FAIR},
         start_seconds=SURE_SECONDS,
     )
-    own = settings_for(tmp_path, tools="tests.workflows.slot_tools", activity_slots=1)
+    own = settings_for(tmp_path, tools=TOOLS, activity_slots=1)
     (tmp_path / "workspace").mkdir()
     async with DevServer(settings) as server:
         client = await connect(server.address, settings=own)

@@ -1,6 +1,5 @@
 """How much a worker takes on at once and in a second, as its settings say."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +18,14 @@ from temporalio.worker import (
 from longhaul.starter.hosting.activity_slots import limits_of
 from longhaul.testing import settings_for
 from tests.workflows.conftest import Stage
-from tests.workflows.slot_tools import SHIFTS, Shift
+from tests.workflows.slot_tools import SHIFTS, TOOLS, Shift
 
 CALLS = 8
 
 
 async def worked(stage: Stage, seconds: float, **settings: Any) -> Shift:
     """A shift of so many calls of one turn, which may run side by side, on a worker with these settings."""
-    changes = {"tools": "tests.workflows.slot_tools", **settings}
-    served = replace(stage, settings=stage.settings.model_copy(update=changes))
+    served = stage.with_settings(tools=TOOLS, **settings)
     call = {"name": "toil", "input": {"shift": stage.name, "seconds": seconds}}
     turn = {"tool_calls": [{"id": f"t{number}", **call} for number in range(CALLS)]}
     session = served.session(turn, {"text": "Done."}, tools=("toil",), permission={"mode": "bypass"})

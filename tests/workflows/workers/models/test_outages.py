@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import socket
 from collections.abc import Awaitable, Callable
 from itertools import pairwise
 from typing import Any
@@ -23,6 +22,7 @@ from longhaul.workflows.contract import DATA_CONVERTER
 from longhaul.workflows.session import AgentSession
 from tests.activities.models.wire import Answer, Wire, chat_says, events
 from tests.e2e.processes import WorkerSettings, worker
+from tests.servers.local import free_port
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import until
 from tests.workflows.workers.models.test_models import CLAUDE, GPT, SAYS, speaking
@@ -144,9 +144,7 @@ def test_all_that_is_tried_again_is_one_of_the_kinds_above() -> None:
 
 
 async def test_a_provider_that_is_not_there_is_waited_for_until_it_is(stage: Stage, wire: Wire) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
+    port = free_port()
     session = speaking(stage, GPT, f"http://127.0.0.1:{port}", max_retries=1)
     reply = await session.submit("How is the wind?")
     await told_of(session)

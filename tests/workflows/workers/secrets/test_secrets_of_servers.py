@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from longhaul.agent.values.conversation.messages import ToolResultState
-from tests.activities.mcp.serving import PATHS, answers, free_port
+from tests.activities.mcp.serving import PATHS, answers
 from tests.activities.models.wire import Answer, Wire, chat_calls, chat_says
 from tests.e2e.processes import ROOT
+from tests.servers.local import free_port
 from tests.workflows.all_views import views
 from tests.workflows.conftest import CHAT, Stage
 from tests.workflows.letters import results
