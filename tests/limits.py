@@ -37,6 +37,12 @@ def _loop() -> int:
     return total
 
 
+def pause(waited: float) -> float:
+    """Seconds until a test asks again for what nobody tells it, after so many seconds of waiting: an eighth of them. At
+    fifty questions a second, server and worker would do little else than to answer."""
+    return min(max(waited / 8, 0.02), 0.25)
+
+
 def limited(test: Callable[..., Awaitable[None]], seconds: float) -> Callable[..., Awaitable[None]]:
     """The same test, cancelled after so long, where it waits: its `finally`s run, and its fixtures find an order in
     which they can be closed. A signal would strike whatever runs at that moment, a worker of the test's too, which

@@ -1,6 +1,7 @@
 """Letters as nobody should send them: payloads byte by byte, past every converter."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
@@ -16,6 +17,7 @@ from longhaul.agent.entries import AnyEntry
 from longhaul.agent.values.conversation.messages import Msg, ToolResultState
 from longhaul.starter.client.session import Session
 from longhaul.workflows.contract import REFUSED, PendingCall
+from tests.limits import pause
 from tests.workflows.conftest import Stage
 
 ASKS = ({"text": "I write to Ana.", "tool_calls": [{"name": "send", "input": {"to": "Ana"}}]}, {"text": "Written."})
@@ -78,15 +80,17 @@ async def recorded(stage: Stage, session: Session) -> tuple[AnyEntry, ...]:
 
 async def next_call(session: Session, answered: PendingCall) -> PendingCall:
     """The call that waits after this one was answered."""
+    began = time.monotonic()
     while not (waiting := [call for call in await session.pending() if call != answered]):  # noqa: ASYNC110  as below
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(pause(time.monotonic() - began))
     return waiting[0]
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
     """Wait, without end, for something to become true: the test's own time limit ends it."""
+    began = time.monotonic()
     while not await holds():  # noqa: ASYNC110  what is waited for happens in another process
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(pause(time.monotonic() - began))
 
 
 class OnAServer(Protocol):

@@ -27,7 +27,7 @@ from longhaul.workflows.contract import DATA_CONVERTER
 from longhaul.workflows.session import AgentSession
 from tests.e2e.crash.crash_tools import HOLD, LEDGER
 from tests.e2e.processes import CRASH_TOOLS, WorkerSettings
-from tests.limits import SURE_SECONDS
+from tests.limits import SURE_SECONDS, pause
 
 TOOLS = ("look", "glance", "put", "send", "sign", "odd", "walk", "Bash")
 UNASKED = tuple(PermissionRule(tool_name=name) for name in TOOLS if name != "sign")
@@ -51,10 +51,11 @@ def says(text: str = "", *calls: Mapping[str, Any], **more: Any) -> dict[str, An
 async def until(holds: Callable[[], Awaitable[bool]], what: str, seconds: float = SURE_SECONDS) -> None:
     """Ask again and again; fail with the sentence when the time is up."""
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + seconds
+    began = loop.time()
     while not await holds():
-        assert loop.time() < deadline, f"not within {seconds:g} s: {what}"
-        await asyncio.sleep(0.03)
+        waited = loop.time() - began
+        assert waited < seconds, f"not within {seconds:g} s: {what}"
+        await asyncio.sleep(pause(waited))
 
 
 @dataclass
