@@ -7,6 +7,7 @@ from pathlib import Path
 from tests.suite.again import INTERRUPTED, broke_off
 
 ROOT = Path(__file__).parents[2]
+PLUGINS = ("-p", "tests.suite.hangs", "-p", "no:schemathesis")
 HANGS = """
 import signal, threading
 import pytest
@@ -32,7 +33,7 @@ def test_is_run_too(): pass
 
 def test_what_hangs_is_ended_with_what_it_was_doing(tmp_path: Path) -> None:
     (tmp_path / "test_hangs.py").write_text(HANGS)
-    command = [sys.executable, "-m", "pytest", "-n", "1", "-p", "tests.suite.hangs", "-o", "timeout=30"]
+    command = [sys.executable, "-m", "pytest", "-n", "1", *PLUGINS, "-o", "timeout=30"]
 
     run = subprocess.run(
         [*command, "--rootdir", str(tmp_path), str(tmp_path)],
@@ -60,7 +61,7 @@ def pytest_runtest_logfinish(nodeid, location):
 def test_a_run_that_says_nothing_any_more_is_ended_with_its_cause(tmp_path: Path) -> None:
     (tmp_path / "test_any.py").write_text("def test_one(): pass\ndef test_two(): pass")
     (tmp_path / "conftest.py").write_text(BETWEEN)
-    command = [sys.executable, "-m", "pytest", "-n", "1", "-p", "tests.suite.hangs", "-p", "no:randomly"]
+    command = [sys.executable, "-m", "pytest", "-n", "1", *PLUGINS, "-p", "no:randomly"]
 
     run = subprocess.run(
         [*command, "-o", "timeout=30", "--rootdir", str(tmp_path), str(tmp_path)],
