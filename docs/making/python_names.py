@@ -12,7 +12,9 @@ from pydantic import BaseModel
 import longhaul
 from docs.making.tables import cell, docstring, rows, schemas_of
 
-NAMES = Path(__file__).parents[1] / "people" / "names.md"
+PEOPLE = Path(__file__).parents[1] / "people"
+LEAF = re.compile(r"(?m)^((?:[│ ]   |[├└]── )*)(\w+)  +(\S.*)")
+"""A line of the tree of errors: where it is in the tree, the error, and what it is."""
 
 
 def python() -> str:
@@ -24,13 +26,21 @@ def python() -> str:
 
 
 def _sections() -> Iterator[str]:
-    for line in NAMES.read_text(encoding="utf-8").splitlines():
-        if line.startswith("### "):
-            yield f"# {line[4:]}\n\n"
-        elif found := re.match(r"\| `(\w+)` \| (.*) \|$", line):
-            name, said = found.groups()
-            if hasattr(longhaul, name):
+    text = (PEOPLE / "names.md").read_text(encoding="utf-8")
+    rows_of = re.compile(r"(?m)^\| `(\w+)` \| (.*) \|$").findall
+    shown = {name for name, _ in rows_of(text)}
+    for part in text.split("\n### ")[1:]:
+        title = part.partition("\n")[0]
+        yield f"# {title}\n\n"
+        for name, said in rows_of(part) if title != "Errors" else errors():
+            if title != "Errors" or name not in shown:
                 yield _named(name, _without_links(said))
+
+
+def errors() -> list[tuple[str, str]]:
+    """Each error that can be imported, in the order of the tree on its page, with what it is."""
+    tree = (PEOPLE / "errors.md").read_text(encoding="utf-8")
+    return [(name, said) for _, name, said in LEAF.findall(tree) if hasattr(longhaul, name)]
 
 
 def _without_links(said: str) -> str:

@@ -31,7 +31,7 @@ from tests.servers.local import free_port
 pytestmark = pytest.mark.server
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "application.md").read_text(encoding="utf-8")
+PAGE = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("application.md", "application-test.md"))
 ORDERS = ROOT / "examples" / "orders"
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import longhaul
+from docs.making.python_names import errors
 from tests.house.syntax import tree_of
 from tests.limits import SURE_SECONDS
 
@@ -52,10 +53,11 @@ def test_every_name_is_what_its_home_has() -> None:
     assert {*homes} <= {*dir(longhaul)}
 
 
-def test_every_name_is_on_the_page_once_with_a_line() -> None:
+def test_every_name_is_on_the_page_once_with_a_line_or_in_the_tree_of_errors() -> None:
     use, extend = documented()
 
-    assert sorted([*use, *extend]) == longhaul.__all__
+    assert len({*use, *extend}) == len([*use, *extend])
+    assert sorted({*use, *extend, *(name for name, _ in errors())}) == longhaul.__all__
 
 
 def test_every_class_of_event_and_every_error_is_a_name() -> None:

@@ -9,6 +9,7 @@ ROOT = Path(__file__).parents[2]
 REWRITTEN = (
     "README.md",
     "docs/application.md",
+    "docs/application-test.md",
     "docs/architecture.md",
     "docs/agents/background-commands.md",
     "docs/agents/budgets.md",
@@ -23,6 +24,7 @@ REWRITTEN = (
     "docs/agents/models.md",
     "docs/agents/objects.md",
     "docs/agents/permission.md",
+    "docs/agents/providers.md",
     "docs/agents/schedules.md",
     "docs/agents/structured-output.md",
     "docs/agents/snapshots.md",

@@ -1,4 +1,4 @@
-"""The table of docs/agents/providers.md about rules of requests. It is printed by
+"""The table of docs/making/request_rules.md. It is printed by
 `python -m tests.activities.models.published.published_page`."""
 
 from collections.abc import Sequence

@@ -223,7 +223,7 @@ def test_each_rule_refuses_what_breaks_it_and_nothing_else(server: str, body: Bo
 
 def test_the_page_has_a_row_for_each_rule() -> None:
     """`python -m tests.activities.models.published.published_page` prints them."""
-    page = (Path(__file__).parents[4] / "docs" / "agents" / "providers.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[4] / "docs" / "making" / "request_rules.md").read_text(encoding="utf-8")
 
     assert table() in page
     assert len({rule.name for rule in RULES}) >= 60
