@@ -45,7 +45,16 @@ def listed(part: Any) -> Iterator[str]:
 
 
 FOR_USERS = sorted({page for part in NAV if "Project" not in part for page in listed(part)} & {*PAGES})
-FOR_CONTRIBUTORS = ("architecture.md", "benchmarks.md", "coverage.md", "decisions/", "making/")
+FOR_CONTRIBUTORS = (
+    "architecture.md",
+    "benchmarks.md",
+    "coverage.md",
+    "decisions/",
+    "making/",
+    "people/console-comparison.md",
+)
+MOST_WORDS = 60_000
+MOST_WORDS_OF_A_PAGE = 2_000
 NO_PAGES = {f"{S}/state", f"{S}/events"}
 """Of the console: a file, and a stream."""
 
@@ -150,6 +159,30 @@ def test_the_page_for_contributors_leads_to_each_page_outside_the_navigation() -
 
     outside = {page if page.endswith(".md") else page.rstrip("/") for page in FOR_CONTRIBUTORS} - {"making"}
     assert {page for page in outside if f"](docs/{page})" not in text} == set()
+
+
+def test_pages_are_short_enough_to_be_read() -> None:
+    """All that people wrote for readers; and each page, unless it is looked things up in."""
+    counted = {page: words_of((DOCS / page).read_text(encoding="utf-8")) for page in FOR_USERS}
+    looked_up = {*listed([part for part in NAV if "Reference" in part])}
+
+    assert sum(counted.values()) <= MOST_WORDS
+    assert {
+        page: words for page, words in counted.items() if words > MOST_WORDS_OF_A_PAGE and page not in looked_up
+    } == {}
+
+
+def words_of(page: str) -> int:
+    """As readers see them: no code blocks, which tests run or read, no targets of links, no marks of tables."""
+    prose = re.sub(r"(?ms)^ *```.*?^ *```", "", page)
+    prose = re.sub(r"<[^>]*>", "", re.sub(r"\]\([^)]*\)", "]", prose))
+    return sum(any(map(str.isalnum, word)) for word in prose.split())
+
+
+def test_code_and_marks_are_not_counted_as_words() -> None:
+    page = '# Two lamps\n\n```sh\nlonghaul run\n```\n| a | [lamp](lamp.md) |\n|---|---|\n<img alt="x y"> `b c`\n'
+
+    assert words_of(page) == 6
 
 
 @pytest.mark.parametrize("page", FOR_USERS)
