@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.longhaul-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test chaos fuzz sdk check docs pictures dev bench bench-peers faults rules lock lock-peers clean
+.PHONY: help setup demo test chaos fuzz sdk check docs reference pictures dev bench bench-peers faults rules lock lock-peers clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "make %-11s %s\n", $$1, $$2}'
@@ -63,8 +63,12 @@ check: setup ## format, lint, types, layers and the rules of the house
 	$(BIN)/python -m pytest tests/house/test_house.py tests/house/test_event_vocabulary.py
 
 # Strictly: a link that leads nowhere, or a page that is not there, ends it.
-docs: setup ## the documentation as a site in site/, with references made from the code; open site/index.html
+docs: setup ## the documentation as a site in site/; open site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+# Plain Markdown, which is committed: a test fails when it differs from the code.
+reference: setup ## write docs/reference and the list of decisions from the code
+	$(BIN)/python -m docs.making.reference
 
 # What models take is looked up by others, whose packages are newer than ours from day to day.
 rules: setup ## write down anew what models take and cost, from packages and our own rows; list what is older than 60 days

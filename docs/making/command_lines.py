@@ -1,4 +1,4 @@
-"""The reference of the command line, made from the commands themselves."""
+"""The reference of the command line, written from the commands themselves."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,8 +12,8 @@ from longhaul.starter.cli.main import app
 def commands() -> str:
     return (
         "# Commands, flag by flag\n\n"
-        "After this page you know each command of `longhaul` with its arguments and flags, as `--help` tells "
-        "them. What comes before a command holds for all of them: `longhaul --address HOST:PORT sessions`.\n\n"
+        "After this page you know each command of `longhaul` with its arguments and flags, as `--help` prints "
+        "them. The flags of `longhaul` itself come before the command: `longhaul --address HOST:PORT sessions`.\n\n"
         + "".join(_section(words, command) for words, command in _every("longhaul", typer.main.get_command(app)))
     )
 
@@ -30,9 +30,8 @@ def _section(words: str, command: Any) -> str:
     shown = [one for one in command.params if not getattr(one, "hidden", False)]
     usage = " ".join([words, *(_as_argument(one) for one in shown if one.param_type_name == "argument")])
     inner = "".join(f"- [`{words} {name}`](#{words.replace(' ', '-')}-{name})\n" for name in _names(command))
-    help_text = (command.help or "").replace("\n\n", "\n\n").strip()
     return (
-        f"## `{usage}` {{#{words.replace(' ', '-')}}}\n\n{cell(help_text)}\n\n"
+        f"## {words}\n\n`{usage}`\n\n{cell(command.help or '')}\n\n"
         + (f"{inner}\n" if inner else "")
         + (f"| flag or argument | means |\n|---|---|\n{''.join(_line(one) for one in shown)}\n" if shown else "")
     )
@@ -56,5 +55,5 @@ def _line(parameter: Any) -> str:
         spelt = f"{named}{value}"
     default = parameter.default
     said = f" Default: `{default}`." if isinstance(default, (int, float, str)) and not isinstance(default, bool) else ""
-    again = " May stand several times." if parameter.multiple else ""
+    again = " May be given several times." if parameter.multiple else ""
     return f"| {spelt} | {cell(parameter.help or '')}{said if default != '' else ''}{again} |\n"

@@ -1,4 +1,4 @@
-"""What mkdocs is told beside mkdocs.yml: the pages that are made when the site is, and where links out of docs/ lead.
+"""What mkdocs.yml cannot say: where links out of docs/ lead, and the tests that prove the rows of docs/coverage.md.
 
 Pages of docs/ are written to be read in a checkout too, so they link to files of the repository. On the site such a
 file is a page of its own, with its text.
@@ -14,7 +14,6 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 from docs.making.proofs import with_proofs
-from docs.making.reference import PAGES
 
 ROOT = Path(__file__).parents[2]
 AT_THE_TOP = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
@@ -25,7 +24,7 @@ log = logging.getLogger("mkdocs.hooks.longhaul")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the made pages, and has each link lead to a page of the site."""
+    """Has each link lead to a page of the site."""
     shown: set[Path] = set()
     for page in list(files.documentation_pages()):
         path = Path("docs", page.src_uri)
@@ -36,8 +35,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         _put(files, config, at, _with_links(Path(name), at, (ROOT / name).read_text(encoding="utf-8"), shown))
     for path in sorted(shown):
         _put(files, config, _page_of(path), _as_page(path))
-    for name, made in PAGES.items():
-        _put(files, config, name, made())
     return files
 
 

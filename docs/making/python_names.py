@@ -31,7 +31,7 @@ def _sections() -> Iterator[str]:
     shown = {name for name, _ in rows_of(text)}
     for part in text.split("\n### ")[1:]:
         title = part.partition("\n")[0]
-        yield f"# {title}\n\n"
+        yield f"## {title}\n\n"
         for name, said in rows_of(part) if title != "Errors" else errors():
             if title != "Errors" or name not in shown:
                 yield _named(name, _without_links(said))
@@ -50,7 +50,9 @@ def _without_links(said: str) -> str:
 
 def _named(name: str, said: str) -> str:
     thing = getattr(longhaul, name)
-    told = f"## `{name}` {{#{name}}}\n\n{said[:1].upper()}{said[1:]}.\n\n{_quoted(docstring(thing))}"
+    # A function may differ from a class only by its first letter, as `tool` does, and anchors have small letters.
+    kind = "" if inspect.isclass(thing) else " (function)" if inspect.isroutine(thing) else " (type)"
+    told = f"### `{name}`{kind}\n\n{said[:1].upper()}{said[1:]}.\n\n{_quoted(docstring(thing))}"
     if not inspect.isclass(thing):
         return told + (_code(f"{name}{_signature(thing)}") if callable(thing) else "")
     if issubclass(thing, BaseException):
@@ -71,7 +73,7 @@ def _fields(model: type[BaseModel]) -> str:
     """Links to models that are no public names become words."""
     table = rows(schemas_of(model)[model.__name__])
     public = dir(longhaul)
-    return re.sub(r"\[(\w+)\]\(#(\w+)\)", lambda link: link[0] if link[2] in public else link[1], table) + "\n"
+    return re.sub(r"\[(\w+)\]\(#\w+\)", lambda link: link[0] if link[1] in public else link[1], table) + "\n"
 
 
 def _methods(thing: type[Any]) -> str:
@@ -94,7 +96,9 @@ def _signature(thing: Any) -> str:
         written = str(inspect.signature(thing))
     except (TypeError, ValueError):
         return "(…)"
-    written = re.sub(r"<[\w. ]+ object at 0x[0-9a-f]+>", "…", written)
+    written = re.sub(
+        r"<function (\w+) at 0x[0-9a-f]+>", r"\1", re.sub(r"<[\w. ]+ object at 0x[0-9a-f]+>", "…", written)
+    )
     # `self` is nothing that a caller gives, and where a name lives inside is nobody's business.
     return re.sub(r"\((?:self|cls)(?:, )?", "(", re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Za-z_])", "", written), count=1)
 

@@ -1,18 +1,18 @@
-"""The pages of reference, and the list of decisions, made from what they describe: none is kept, so none can be old.
+"""The pages of reference, and the list of decisions, written from what they describe: `make reference` writes them.
 
-`python -m docs.making.reference FOLDER` writes them down for whoever wants them without the site.
+They are plain Markdown, for readers of a checkout and of the site alike: links lead to the anchors that forges give to
+headings. tests/house/test_site.py fails when a page differs from the code.
 """
 
 import json
 import re
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import get_args
 
 from docs.making.command_lines import commands
 from docs.making.python_names import python
-from docs.making.tables import Json, cell, docstring, meaning, referred_by, rows, schemas_of, table, words
+from docs.making.tables import Json, cell, docstring, meaning, model, referred_by, rows, schemas_of, words
 from longhaul.activities.models.requests.model_rules import listed, made_on, sources_of, sources_of_ours
 from longhaul.activities.models.scripted_model import ScriptLine
 from longhaul.activities.telemetry.prices import packaged_price
@@ -25,7 +25,7 @@ from longhaul.starter.serve.routes import OPERATIONS
 from longhaul.starter.settings import OF_A_FOLDER, PREFIX, Settings
 from tests.house.headings import anchor_of
 
-DECISIONS = Path(__file__).parents[1] / "decisions"
+DOCS = Path(__file__).parents[1]
 
 WHOSE = frozenset({"user", "anonymous"})
 """Whose session is meant: nearly every request takes it, so it is said once."""
@@ -37,11 +37,10 @@ def agent_files() -> str:
         "# Agent files, key by key\n\n"
         "After this page you know each key that `agents/NAME.toml` may have; `AgentSpec` in Python has the same. "
         "A key that is not here is refused with the nearest one that is.\n\n"
-        "Files alone have more ways to say something: `system_prompt_file` names a text beside the file that "
-        "stands for"
-        ' `system_prompt`, and `agents = ["researcher"]` names agent files beside this one as sub-agents.'
-        " `[schedules.NAME]` and `[hubs.NAME]` are no part of the agent: [schedules](../agents/schedules.md) and"
-        " [hubs](../agents/hubs.md) say what they may hold.\n\n"
+        "Only files have these keys: `system_prompt_file` names a file next to this one, with the text of"
+        ' `system_prompt`; `agents = ["researcher"]` names agent files next to this one as sub-agents.'
+        " [Schedules](../agents/schedules.md) and [hubs](../agents/hubs.md) describe the tables `[schedules.NAME]` and"
+        " `[hubs.NAME]`.\n\n"
     )
     places = _places("AgentSpec", "", schemas, {})
     return intro + "".join(_place(name, place, schemas[name]) for name, place in places.items())
@@ -61,14 +60,8 @@ def _places(name: str, path: str, schemas: dict[str, Json], found: dict[str, str
 
 
 def _place(name: str, place: str, schema: Json) -> str:
-    title = f"`{place}`" if place and "properties" in schema else f"`{name}`"
-    heading = f"## {title} {{#{name}}}\n\n" if place else f"## At the top {{#{name}}}\n\n"
-    return f"{heading}{_said(schema)}{table(schema)}\n"
-
-
-def _said(schema: Json) -> str:
-    text = str(schema.get("description", ""))
-    return f"{cell(text)}\n\n" if text else ""
+    shown = f"In the file: `{place}`.\n\n" if place and "properties" in schema else ""
+    return model(name, schema, "##", shown if place else "At the top of the file.\n\n")
 
 
 def settings() -> str:
@@ -81,9 +74,9 @@ def settings() -> str:
     return (
         "# Settings, one by one\n\n"
         "After this page you know each setting of clients and workers, as variable and as key of "
-        "`longhaul.toml`. A flag wins over the variable, this over the folder's file, and that over your own. A "
-        "trusted folder's file may set those with a star. What they are for: [settings by "
-        "subject](../operating/settings.md).\n\n"
+        "`longhaul.toml`. A flag counts before the variable, the variable before the folder's file, and that before "
+        "your own file. The file of a trusted folder may set keys with a star. [Settings by "
+        "subject](../operating/settings.md) says what they are for.\n\n"
         "| variable | key | may be | default | means |\n|---|---|---|---|---|\n" + "".join(lines)
     )
 
@@ -95,15 +88,15 @@ def _shown(value: object) -> str:
 def script() -> str:
     schemas = schemas_of(ScriptLine)
     sections = [
-        f"## {'A line' if name == 'ScriptLine' else name} {{#{name}}}\n\n{_said(schema)}{rows(schema)}\n"
+        model(name, schema, "##", "A line of the script.\n\n" if name == "ScriptLine" else "")
         for name, schema in sorted(schemas.items(), key=lambda pair: pair[0] != "ScriptLine")
         if "properties" in schema
     ]
     return (
         "# Scripts of the scripted model\n\n"
-        "After this page you can write each line that `scripted:FILE` understands: a JSON object a line, empty "
-        "lines are passed over, an unknown key is an error that names file and line. How it is used stands in"
-        " [testing an agent offline](../testing.md).\n\n" + "\n".join(sections)
+        "After this page you can write each line that `scripted:FILE` understands. A line is a JSON object; empty "
+        "lines are ignored; an unknown key is an error that names file and line. [Testing an agent"
+        " offline](../testing.md) says how to use a script.\n\n" + "\n".join(sections)
     )
 
 
@@ -112,9 +105,9 @@ def events() -> str:
     kinds = "".join(f"- `{kind}`: `{_class_of(kind)}`\n" for kind in get_args(EventType))
     return (
         "# Fields of events\n\n"
-        "After this page you know each field that an event may have, and the Python class of each type. When "
-        "each type is told stands on the page about [events](../people/events.md).\n\n"
-        f"## Types\n\n{kinds}\n" + "".join(_model(name, schema) for name, schema in schemas.items())
+        "After this page you know each field that an event may have, and the Python class of each type. "
+        "[Events](../people/events.md) says when each type comes.\n\n"
+        f"## Types\n\n{kinds}\n" + "".join(model(name, schema, "##") for name, schema in schemas.items())
     )
 
 
@@ -122,25 +115,21 @@ def _class_of(kind: str) -> str:
     return type(AgentEvent.model_validate({"type": kind})).__name__
 
 
-def _model(name: str, schema: Json) -> str:
-    return f"## {name} {{#{name}}}\n\n{_said(schema)}{table(schema)}\n"
-
-
 def entries() -> str:
     kinds = get_args(get_args(AnyEntry)[0])
     schemas = schemas_of(*kinds)
     sections = [
-        f"## `{kind.model_fields['kind'].default}` {{#{kind.__name__}}}\n\n`{kind.__name__}`. "
+        f"### {kind.__name__}\n\n`kind`: `{kind.model_fields['kind'].default}`. "
         f"{cell(docstring(kind))}\n\n{rows(schemas[kind.__name__], leave_out=frozenset({'kind'}))}\n"
         for kind in kinds
     ]
     own = {kind.__name__ for kind in kinds}
-    values = [_model(name, schema) for name, schema in sorted(schemas.items()) if name not in own]
+    values = [model(name, schema, "###") for name, schema in sorted(schemas.items()) if name not in own]
     return (
-        "# Entries of the record\n\n"
-        "After this page you can read a session's record, as it stands in Temporal's history and in segments: "
-        "each entry is one fact, and the state is a fold over all of them. Fields that say nothing are left "
-        "out.\n\n" + "".join(sections) + "# Values in entries\n\n" + "".join(values)
+        "# Entries of the journal\n\n"
+        "After this page you can read a session's journal in Temporal's history and in segments. Each entry is one "
+        "recorded fact, and the session's state follows from all of them. Empty fields are left out.\n\n"
+        "## Entries\n\n" + "".join(sections) + "## Values in entries\n\n" + "".join(values)
     )
 
 
@@ -151,24 +140,23 @@ def http() -> str:
         for path, methods in whole["paths"].items()
         for method, operation in methods.items()
     )
-    bodies = (_model(name, schema) for name, schema in sorted(whole["components"]["schemas"].items()))
+    bodies = (model(name, schema, "###") for name, schema in sorted(whole["components"]["schemas"].items()))
     return (
         "# HTTP, request by request\n\n"
-        "After this page you know each request that `longhaul serve` answers, with its bodies. It is made from "
-        "the [OpenAPI document](openapi.json), which each server has under `/openapi.json`; a tour is on the "
-        "page about [HTTP](../people/http.md). Requests about a session take `user=NAME` or `anonymous=true` too, with "
-        "the scope"
-        " `admin`.\n\n" + "".join(paths) + "# Bodies\n\n" + "".join(bodies)
+        "After this page you know each request that `longhaul serve` answers, with its bodies. The guide is [serve "
+        "sessions by HTTP](../people/http.md). The [OpenAPI document](openapi.json) says the same; each server has it "
+        "under `/openapi.json`. Requests about a session also take `user=NAME` or `anonymous=true`, with the scope"
+        " `admin`.\n\n## Requests\n\n" + "".join(paths) + "## Bodies\n\n" + "".join(bodies)
     )
 
 
 def _operation(method: str, path: str, operation: Json) -> str:
     taken = [one for one in operation["parameters"] if one["in"] != "path" and one["name"] not in WHOSE]
-    lines = [f"- `{one['name']}` ({one['in']}): {meaning(one)}\n" for one in taken]
+    lines = [f"- `{one['name']}` ({one['in']}; {words(one['schema'])}): {meaning(one)}\n" for one in taken]
     body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
     answers = "".join(_answers(operation))
     return (
-        f"## {method.upper()} `{path}` {{#{method}-{operation['operationId']}}}\n\n{operation['summary']}. "
+        f"### {method.upper()} `{path}`\n\n{operation['summary']}. "
         f"{operation.get('description', 'For anybody.')}\n\n"
         + ("".join(lines) + "\n" if lines else "")
         + (f"Body: {words(body)}\n\n" if body else "")
@@ -191,7 +179,9 @@ def decisions() -> str:
         "One line for each choice that has a price. It leads to the question, the choice, its cost and what would "
         "change it.\n"
     )
-    return intro + "".join(map(_decisions_of, sorted(DECISIONS.glob("*.md"))))
+    return intro + "".join(
+        _decisions_of(page) for page in sorted((DOCS / "decisions").glob("*.md")) if page.stem != "index"
+    )
 
 
 def _decisions_of(page: Path) -> str:
@@ -251,7 +241,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/script.md": script,
     "reference/python.md": python,
     "reference/http.md": http,
-    "reference/openapi.json": lambda: json.dumps(document(OPERATIONS), indent=1),
+    "reference/openapi.json": lambda: json.dumps(document(OPERATIONS), indent=1) + "\n",
     "reference/events.md": events,
     "reference/entries.md": entries,
     "reference/models.md": models,
@@ -259,11 +249,7 @@ PAGES: dict[str, Callable[[], str]] = {
 }
 
 
-def main(folder: Path) -> None:
-    for name, made in PAGES.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(made(), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    for name, written in PAGES.items():
+        (DOCS / name).parent.mkdir(exist_ok=True)
+        (DOCS / name).write_text(written(), encoding="utf-8")

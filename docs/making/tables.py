@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from longhaul.starter.serve.openapi import describe, models_under
+from tests.house.headings import anchor_of
 
 Json = dict[str, Any]
 Way = Literal["validation", "serialization"]
@@ -67,6 +68,12 @@ def rows(schema: Json, *, leave_out: frozenset[str] = frozenset()) -> str:
     return HEAD + "".join(lines) if lines else ""
 
 
+def model(name: str, schema: Json, level: str, before: str = "") -> str:
+    """The section of a model: heading, what it says of itself, and its fields."""
+    said = cell(str(schema.get("description", "")))
+    return f"{level} {name}\n\n{before}{f'{said}{chr(10) * 2}' if said else ''}{table(schema)}\n"
+
+
 def table(schema: Json) -> str:
     """Its fields, or for what has none, such as a list of values, what it may be."""
     return rows(schema) or f"{words(schema)}\n"
@@ -75,7 +82,7 @@ def table(schema: Json) -> str:
 def words(schema: Json) -> str:
     """What a value may be, in a cell of a table."""
     if "$ref" in schema:
-        return f"[{_referred(schema)}](#{_referred(schema)})"
+        return f"[{_referred(schema)}](#{anchor_of(_referred(schema))})"
     if several := schema.get("anyOf") or schema.get("oneOf"):
         kinds = dict.fromkeys(words(each) for each in several if each.get("type") != "null")
         return " or ".join(kinds)

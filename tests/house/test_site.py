@@ -1,4 +1,4 @@
-"""The site of the documentation: it builds strictly, asks nobody else for anything, and its references are true."""
+"""The documentation: its site builds strictly and asks nobody else for anything, and its references are the code's."""
 
 import ast
 import json
@@ -16,6 +16,7 @@ import typer
 import yaml
 
 import longhaul
+from docs.making.reference import PAGES as REFERENCE
 from docs.making.tables import rows, schemas_of
 from longhaul.activities.models.scripted_model import ScriptLine
 from longhaul.agent.entries import AnyEntry
@@ -25,6 +26,7 @@ from longhaul.starter.cli.main import app
 from longhaul.starter.console.site import LOOKED_AT, S
 from longhaul.starter.serve.routes import OPERATIONS
 from longhaul.starter.settings import PREFIX, Settings
+from tests.house.headings import anchor_of
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -44,6 +46,7 @@ def listed(part: Any) -> Iterator[str]:
             yield from listed(list(part.values()))
 
 
+WRITTEN_BY_PEOPLE = [page for page in PAGES if page not in REFERENCE]
 FOR_USERS = sorted({page for part in NAV if "Project" not in part for page in listed(part)} & {*PAGES})
 FOR_CONTRIBUTORS = (
     "architecture.md",
@@ -69,12 +72,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def text_of(site: Path, page: str) -> str:
-    return (site / page).with_suffix(".html").read_text(encoding="utf-8")
+def page_of_reference(name: str) -> str:
+    return (DOCS / "reference" / f"{name}.md").read_text(encoding="utf-8")
 
 
-def ids_of(site: Path, page: str) -> list[str]:
-    return re.findall(r'<h\d id="([^"]+)"', text_of(site, page))
+def headings_of(name: str) -> list[str]:
+    return re.findall(r"(?m)^#+ (.+)$", page_of_reference(name))
 
 
 def test_the_site_builds_strictly_and_no_page_asks_another_server_for_anything(site: Path) -> None:
@@ -90,53 +93,59 @@ def test_the_site_builds_strictly_and_no_page_asks_another_server_for_anything(s
     assert asked | styles == set()
 
 
-def test_no_page_has_two_headings_under_one_anchor(site: Path) -> None:
-    twice = {
-        f"{page.name}#{name}"
-        for page in (site / "reference").glob("*.html")
-        for name, times in Counter(ids_of(site, f"reference/{page.name}")).items()
-        if times > 1
-    }
-
-    assert twice == set()
+@pytest.mark.parametrize("name", REFERENCE)
+def test_a_page_of_reference_is_what_the_code_says(name: str) -> None:
+    assert (DOCS / name).read_text(encoding="utf-8") == REFERENCE[name](), "run `make reference`"
 
 
-def test_every_command_is_in_the_reference(site: Path) -> None:
+def test_nothing_else_lies_in_the_folder_of_reference() -> None:
+    there = {path.relative_to(DOCS).as_posix() for path in (DOCS / "reference").iterdir()}
+
+    assert there == {name for name in REFERENCE if name.startswith("reference/")}
+
+
+@pytest.mark.parametrize("name", [name for name in REFERENCE if name.startswith("reference/") and name.endswith(".md")])
+def test_no_page_has_two_headings_under_one_anchor(name: str) -> None:
+    times = Counter(map(anchor_of, headings_of(Path(name).stem)))
+
+    assert [anchor for anchor, found in times.items() if found > 1] == []
+
+
+def test_every_command_is_in_the_reference() -> None:
     def named(words: str, command: Any) -> Iterator[tuple[str, set[str]]]:
         yield words, {name for one in command.params if not getattr(one, "hidden", False) for name in one.opts}
         for name, below in getattr(command, "commands", {}).items():
             if not below.hidden:
-                yield from named(f"{words}-{name}", below)
+                yield from named(f"{words} {name}", below)
 
-    text = text_of(site, "reference/commands")
     commands = dict(named("longhaul", typer.main.get_command(app)))
 
-    assert set(commands) <= set(ids_of(site, "reference/commands"))
+    assert set(commands) <= set(headings_of("commands"))
     flags = {flag for names in commands.values() for flag in names if flag.startswith("--")}
-    assert {flag for flag in flags if f"<code>{flag}</code>" not in text} == set()
+    assert {flag for flag in flags if f"`{flag}`" not in page_of_reference("commands")} == set()
 
 
-def test_every_key_every_setting_and_every_word_of_a_script_is_in_the_reference(site: Path) -> None:
-    shown = {page: text_of(site, f"reference/{page}") for page in ("agent-files", "settings", "script")}
+def test_every_key_every_setting_and_every_word_of_a_script_is_in_the_reference() -> None:
     keys = {field.alias or name for name, field in AgentSpec.model_fields.items()} | set(ReActConfig.model_fields)
     words = {field.alias or name for name, field in ScriptLine.model_fields.items()}
     variables = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
 
     for names, page in ((keys, "agent-files"), (variables, "settings"), (words, "script")):
-        assert {name for name in names if f"<code>{name}</code>" not in shown[page]} == set()
+        assert {name for name in names if f"`{name}`" not in page_of_reference(page)} == set()
 
 
 @pytest.mark.proves("F1")
-def test_every_name_request_event_and_entry_is_in_the_reference(site: Path) -> None:
+def test_every_name_request_event_and_entry_is_in_the_reference() -> None:
     entries = {entry.__name__ for entry in get_args(get_args(AnyEntry)[0])}
-    requests = {f"{one.method.lower()}-{one.name}" for one in OPERATIONS}
-    told = text_of(site, "reference/events")
+    requests = {f"{one.method} `{one.path}`" for one in OPERATIONS}
 
-    assert set(longhaul.__all__) - set(ids_of(site, "reference/python")) == set()
-    assert requests - set(ids_of(site, "reference/http")) == set()
-    assert entries - set(ids_of(site, "reference/entries")) == set()
+    assert (
+        set(longhaul.__all__) - {heading.split("`")[1] for heading in headings_of("python") if "`" in heading} == set()
+    )
+    assert requests - set(headings_of("http")) == set()
+    assert entries - set(headings_of("entries")) == set()
     names = {*get_args(EventType), *AgentEvent.model_fields}
-    assert {name for name in names if f"<code>{name}</code>" not in told} == set()
+    assert {name for name in names if f"`{name}`" not in page_of_reference("events")} == set()
 
 
 def test_a_field_is_told_with_what_it_may_be_and_what_it_is_when_nothing_is_said() -> None:
@@ -163,7 +172,7 @@ def test_the_page_for_contributors_leads_to_each_page_outside_the_navigation() -
 
 def test_pages_are_short_enough_to_be_read() -> None:
     """All that people wrote for readers; and each page, unless it is looked things up in."""
-    counted = {page: words_of((DOCS / page).read_text(encoding="utf-8")) for page in FOR_USERS}
+    counted = {page: words_of((DOCS / page).read_text(encoding="utf-8")) for page in FOR_USERS if page not in REFERENCE}
     looked_up = {*listed([part for part in NAV if "Reference" in part])}
 
     assert sum(counted.values()) <= MOST_WORDS
@@ -192,7 +201,7 @@ def test_a_page_opens_with_what_one_can_do_after_it(page: str) -> None:
     assert "fter this page you " in opening.replace("\n", " ")
 
 
-@pytest.mark.parametrize("page", [*PAGES, "../README.md"])
+@pytest.mark.parametrize("page", [*WRITTEN_BY_PEOPLE, "../README.md"])
 def test_what_stands_in_fences_can_be_read(page: str) -> None:
     for language, text in re.findall(r"(?ms)^```(\w+)[^\n]*\n(.*?)^```$", (DOCS / page).read_text(encoding="utf-8")):
         match language:
@@ -210,7 +219,7 @@ def test_what_stands_in_fences_can_be_read(page: str) -> None:
                 assert language in {"sh", "text", "sql", "html", "ini"}, language
 
 
-@pytest.mark.parametrize("page", [*PAGES, "../README.md"])
+@pytest.mark.parametrize("page", [*WRITTEN_BY_PEOPLE, "../README.md"])
 def test_all_that_is_shown_stands_in_fences_that_say_what_it_is(page: str) -> None:
     """What stands in none, or in one without a word, is read by nobody here."""
     assert loose((DOCS / page).read_text(encoding="utf-8").splitlines()) == []
