@@ -225,6 +225,15 @@ def test_all_that_is_shown_stands_in_fences_that_say_what_it_is(page: str) -> No
     assert loose((DOCS / page).read_text(encoding="utf-8").splitlines()) == []
 
 
+@pytest.mark.parametrize("page", [*WRITTEN_BY_PEOPLE, "../README.md"])
+def test_the_name_of_a_shown_file_can_be_read_in_plain_markdown(page: str) -> None:
+    """The title of a fence is seen on the site alone."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    shown = {fence[1]: text[: fence.start()].rstrip() for fence in re.finditer(r'(?m)^```\w+ title="([^"]+)"', text)}
+
+    assert [name for name, before in shown.items() if name not in before.rpartition("\n\n")[2]] == []
+
+
 def loose(lines: list[str]) -> list[str]:
     """Lines that begin code without saying of which kind. What is indented below an item of a list is part of it."""
     found, is_fenced, in_list, before = list[str](), False, False, ""
