@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.longhaul-ready
+RUNTIME := $(VENV)/.longhaul-runtime
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test chaos fuzz sdk check docs reference pictures dev bench bench-peers faults rules lock lock-peers clean
@@ -12,24 +13,28 @@ help: ## this list
 
 setup: $(READY) ## an environment in .venv with the `longhaul` command (PYTHON= names the Python, 3.11 or newer)
 
-# Only what the lock files name is installed, each file checked by its hash; the stamp makes a second run instant.
+# Only what a lock file names is installed, each file checked by its hash; the stamp makes a second run instant. The demo
+# takes what the product needs: what contributors need besides is twice as much, and contains it.
 $(READY): requirements-dev.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Longhaul needs Python 3.11 or newer; name one with PYTHON=")'
-	$(PYTHON) -m venv $(VENV)
-	@echo "installing what requirements-dev.lock names; that takes two or three minutes"
-	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off --require-hashes -r requirements-dev.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
-	@touch $(READY)
+	@$(INSTALL) requirements-dev.lock
+	@touch $(RUNTIME) $@
 
-demo: setup ## a whole job, offline: embedded server, worker, scripted model
-	$(BIN)/python -m longhaul.starter.demo
+$(RUNTIME): requirements.lock pyproject.toml
+	@$(INSTALL) requirements.lock
+	@touch $@
+
+INSTALL = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Longhaul needs Python 3.11 or newer; name one with PYTHON=")' \
+	&& $(PYTHON) -m longhaul.starter.provision.checkout $(VENV)
+
+demo: $(RUNTIME) ## a whole job, offline: embedded server, worker, scripted model
+	@$(BIN)/python -m longhaul.starter.demo
 
 # Fetches the servers first: a test's seconds must not be spent on a download. Most tests wait for servers, so four
 # processes keep two cores busy, each with whole files: what a file's tests share is made once. tests/suite/order.py says which
 # come first, so pytest-xdist must not order them by their number. Tests that watch the clock run when the others are
 # done, no more at once than there are cores, and what failed in a crowd is tried once more.
 test: setup ## all tests but the slow chaos, with all that they need
-	$(BIN)/python -m tests.servers
+	@$(BIN)/python -m tests.servers
 	@$(KEPT) $(BIN)/python -m pytest --cache-clear --numprocesses $(TEST_PROCESSES) $(WHOLE_FILES) \
 		-m "not chaos and not alone"; most=$$?; \
 	$(KEPT) $(BIN)/python -m pytest --numprocesses $(CLOCK_PROCESSES) $(WHOLE_FILES) -m "alone and not chaos" $(ALONE); few=$$?; \
@@ -45,7 +50,7 @@ WHOLE_FILES := --dist loadfile --no-loadscope-reorder
 ALONE = $$(grep -rl --include='test_*.py' mark.alone tests)
 
 chaos: setup ## kills and storms that take minutes
-	$(BIN)/python -m tests.servers
+	@$(BIN)/python -m tests.servers
 	$(BIN)/python -m pytest -m chaos
 
 fuzz: setup ## FUZZ_LINES= command lines of chance from FUZZ_SEED= on; what is allowed runs in a scratch folder
@@ -78,7 +83,7 @@ pictures: setup ## take the pictures of docs/images anew; needs Chromium
 	$(BIN)/python docs/screenshots.py
 	$(BIN)/python docs/terminal_pictures.py
 
-dev: setup ## an embedded Temporal server and one worker, until Ctrl-C
+dev: $(RUNTIME) ## an embedded Temporal server and one worker, until Ctrl-C
 	$(BIN)/longhaul dev
 
 sdk: setup ## SDK=1.35.0: replays, sessions and asks under that version of Temporal's SDK

@@ -6,12 +6,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from longhaul.agent.plain.errors import Unavailable
-from longhaul.starter.provision.processes import run_within
+from longhaul.starter.provision.processes import TICK_SECONDS, run_within
+from longhaul.starter.provision.progress import LinesCounted, Progress
 
 GO_MODULE = "github.com/temporalio/cli/cmd/temporal@v1.5.1"
 """Newer modules of the CLI carry `replace` lines, which `go install` refuses."""
@@ -19,7 +22,10 @@ GO_MODULE = "github.com/temporalio/cli/cmd/temporal@v1.5.1"
 DOWNLOAD_SECONDS = 20.0
 """Where the download host cannot be reached, this is all that a first start loses by asking."""
 
-BUILD_SECONDS = 1200.0
+BUILD_SECONDS = 2400.0
+"""Two busy cores have taken 19 minutes."""
+BUILT_PACKAGES = 1300
+"""What the module needs with Go's own packages; those that Go has compiled before are not compiled again."""
 
 Say = Callable[[str], None]
 
@@ -95,29 +101,41 @@ def _one_at_a_time(cached: Path, say: Say) -> Iterator[None]:
     """Two builds at once take more than twice as long. The lock ends with its process, whatever ends that."""
     cached.parent.mkdir(parents=True, exist_ok=True)
     with (cached.parent / "fetching.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _is_ours(lock):
             say("another process fetches Temporal's command line; waiting for it")
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            waiting = Progress(say, "waiting")
+            while not _is_ours(lock):
+                waiting.tick()
+                time.sleep(TICK_SECONDS)
+            waiting.end()
         yield
+
+
+def _is_ours(lock: IO[str]) -> bool:
+    with suppress(BlockingIOError):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
 
 
 def _download(cached: Path, say: Say) -> bool:
     say(f"fetching Temporal's command line (at most {DOWNLOAD_SECONDS:.0f} seconds)")
     with _room_beside(cached) as room:
-        run_within(DOWNLOAD_SECONDS, [sys.executable, "-c", _SDK_DOWNLOAD, room], {})
+        waiting = Progress(say, "fetching it", most_seconds=DOWNLOAD_SECONDS)
+        run_within(DOWNLOAD_SECONDS, [sys.executable, "-c", _SDK_DOWNLOAD, room], {}, waiting)
         return _keep(next(Path(room).glob("temporal*"), None), cached)
 
 
 def _build(cached: Path, say: Say) -> bool:
     if shutil.which("go") is None:
         return False
-    say("no download; building Temporal's command line with Go (about 2½ minutes, once)")
+    say("no download; building Temporal's command line with Go (two to twenty minutes, once)")
     with _room_beside(cached) as room:
         # A user's GOFLAGS=-mod=vendor would make Go look for Temporal's sources in this checkout.
         settings = {"GOBIN": room, "GOFLAGS": "-mod=mod"}
-        complaint = run_within(BUILD_SECONDS, ["go", "install", "-ldflags=-s -w", GO_MODULE], settings)
+        compiled = LinesCounted(say, "packages compiled", total=BUILT_PACKAGES)
+        command = ["go", "install", "-v", "-ldflags=-s -w", GO_MODULE]
+        complaint = run_within(BUILD_SECONDS, command, settings, compiled)
         if _keep(Path(room) / "temporal", cached):
             return True
     say(f"the build failed: {complaint}")

@@ -32,6 +32,7 @@ INSIDE = {
     "NoReplyError": "becomes another try of the model call, or the error of the reply, with the server's words",
     "ToldError": "becomes another try of the model call, or the error of the reply, with the server's words",
     "FewTries": "becomes another try of the model call, or the error of the reply",
+    "NotInstalled": "ends `make` with what the installer said",
     "NotStarted": "becomes a result that the model reads",
     "NotAsked": "becomes an error that a server reads, or a result that the model reads",
     "NeedsInput": "becomes a question to a person",

@@ -116,13 +116,20 @@ def test_every_command_of_the_readme_is_of_a_kind_that_is_run_here() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "does"), [("demo", "-m longhaul.starter.demo"), ("test", "-m pytest"), ("setup", "-m venv .venv")]
+    ("target", "does"),
+    [
+        ("demo", "provision.checkout .venv requirements.lock"),
+        ("demo", "-m longhaul.starter.demo"),
+        ("test", "provision.checkout .venv requirements-dev.lock"),
+        ("test", "-m pytest"),
+        ("setup", "provision.checkout .venv requirements-dev.lock"),
+    ],
 )
 def test_make_has_the_targets_that_the_readme_names(target: str, does: str, tmp_path: Path) -> None:
     assert ["make", target] in commands("make")
 
     # In a copy without an environment, so that all steps are shown.
-    for name in ("Makefile", "requirements-dev.lock", "pyproject.toml"):
+    for name in ("Makefile", "requirements.lock", "requirements-dev.lock", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)
     planned = subprocess.run(["make", "-n", target], cwd=tmp_path, capture_output=True, text=True, check=False)
 

@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from longhaul.starter.provision.processes import run_within
+from longhaul.starter.provision.progress import LinesCounted
 from longhaul.starter.provision.temporal_cli import Say, cache_directory
 from tests.servers.local import ServerUnavailable
 
 SOURCES = Path(__file__).with_name("compose_loader")
 BUILD_SECONDS = 300.0
+BUILT_PACKAGES = 166
+"""With Go's own; those that Go has compiled before are not compiled again."""
 
 
 class UnreadableCompose(Exception):
@@ -35,8 +38,9 @@ def find_compose_loader(say: Say) -> Path:
     with tempfile.TemporaryDirectory(dir=kept.parent, prefix=".building-") as room:
         built = Path(room) / "loader"
         # A user's GOFLAGS=-mod=vendor would make Go look for the sources in this checkout.
-        command = ["go", "build", "-C", str(SOURCES), "-ldflags=-s -w", "-o", str(built), "."]
-        complaint = run_within(BUILD_SECONDS, command, {"GOFLAGS": "-mod=readonly"})
+        command = ["go", "build", "-C", str(SOURCES), "-v", "-ldflags=-s -w", "-o", str(built), "."]
+        compiled = LinesCounted(say, "packages compiled", total=BUILT_PACKAGES)
+        complaint = run_within(BUILD_SECONDS, command, {"GOFLAGS": "-mod=readonly"}, compiled)
         if not built.exists():
             raise ServerUnavailable(f"the reader of compose files could not be built: {complaint}")
         built.replace(kept)

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Sequence
 
 from longhaul.starter.provision.processes import run_within
+from longhaul.starter.provision.progress import Progress
 from longhaul.starter.provision.temporal_cli import Say
 from tests.servers.local import ServerUnavailable
 
@@ -23,8 +24,9 @@ def find_program(places: Sequence[str], package: str, say: Say) -> str:
         raise ServerUnavailable(f"no {places[0]} here; install it (Debian: apt-get install {package})")
     say(f"installing {package} with apt-get")
     quietly = {"DEBIAN_FRONTEND": "noninteractive"}
-    run_within(APT_SECONDS, ["apt-get", "update"], quietly)
-    complaint = run_within(APT_SECONDS, ["apt-get", "install", "-y", "--no-install-recommends", package], quietly)
+    run_within(APT_SECONDS, ["apt-get", "update"], quietly, Progress(say, "reading the list of packages"))
+    install = ["apt-get", "install", "-y", "--no-install-recommends", package]
+    complaint = run_within(APT_SECONDS, install, quietly, Progress(say, "installing it"))
     if found := _first(places):
         return found
     raise ServerUnavailable(f"apt-get could not install {package}: {complaint}")

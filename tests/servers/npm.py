@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 from longhaul.starter.provision.processes import run_within
+from longhaul.starter.provision.progress import Progress
 from longhaul.starter.provision.temporal_cli import Say
 from tests.servers.local import ServerUnavailable
 
@@ -21,6 +22,6 @@ def installed(say: Say) -> Path:
         raise ServerUnavailable("no node and npm on PATH; install Node.js 20 or newer")
     say("installing the provider mock, axe-core, vocabularies and MCP servers with npm")
     install = ["npm", "ci", "--prefix", str(PACKAGE), "--ignore-scripts", "--no-audit", "--no-fund"]
-    if complaint := run_within(NPM_SECONDS, install, {}):
+    if complaint := run_within(NPM_SECONDS, install, {}, Progress(say, "installing them")):
         raise ServerUnavailable(f"npm could not install {PACKAGE}: {complaint}")
     return modules

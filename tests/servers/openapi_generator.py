@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from longhaul.starter.provision.processes import run_within
+from longhaul.starter.provision.progress import Progress
 from longhaul.starter.provision.temporal_cli import Say, cache_directory
 from tests.servers.local import ServerUnavailable
 
@@ -25,7 +26,7 @@ def find_openapi_generator(say: Say) -> Path:
     say("installing the generator of clients with pip")
     shutil.rmtree(home, ignore_errors=True)
     for command in ([sys.executable, "-m", "venv", str(home)], [str(home / "bin" / "python"), *PIP, str(LOCK)]):
-        if complaint := run_within(INSTALL_SECONDS, command, {}):
+        if complaint := run_within(INSTALL_SECONDS, command, {}, Progress(say, "installing it")):
             raise ServerUnavailable(f"{LOCK.name} could not be installed: {complaint}")
     whole.touch()  # Last, so that half an environment is never taken for a whole one.
     return program

@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 from longhaul.starter.provision.processes import run_within
+from longhaul.starter.provision.progress import Progress
 from longhaul.starter.provision.temporal_cli import Say, cache_directory
 from tests.servers.local import ServerUnavailable
 
@@ -32,7 +33,7 @@ def find_time_server(say: Say) -> Path:
     home.mkdir(parents=True)
     (home / "pom.xml").write_text(POM)
     fetch = ["mvn", "-q", "-B", "-f", str(home / "pom.xml"), "dependency:copy-dependencies", "-DoutputDirectory=lib"]
-    if complaint := run_within(FETCH_SECONDS, fetch, {}):
+    if complaint := run_within(FETCH_SECONDS, fetch, {}, Progress(say, "fetching it")):
         raise ServerUnavailable(f"Maven did not fetch it: {complaint}")
     # Last, so that half a server is never taken for a whole one.
     script = home / "started"
