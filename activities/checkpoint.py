@@ -18,7 +18,7 @@ from longhaul.activities.attempt.heartbeat import beating
 from longhaul.activities.contract import CHECKPOINT, CheckpointInput
 from longhaul.activities.notify.notifications import Notifying
 from longhaul.activities.recovery import Life, spelt
-from longhaul.activities.telemetry import attempts
+from longhaul.activities.telemetry import attempts, operator_lines
 from longhaul.agent.entries import AnyEntry, Checkpointed
 from longhaul.agent.life.history import seam_of
 from longhaul.agent.life.rollover_state import Carried, once_saved
@@ -61,6 +61,7 @@ class Checkpointing:
                 record = await asyncio.to_thread(spelt, life, after, closed=saved.closing)
             trouble = await self._save(record)
             told = await self._notifying.tell(carried.ledger, own_session.blobs_prefix())
+            operator_lines.report(own_session.key(), new, carried.ledger)
             update = {"store_error": trouble, "notified": told.notified, "notify_error": told.error}
             return saved.model_copy(update=update)
 

@@ -12,6 +12,7 @@ from temporalio.worker import Interceptor
 from longhaul.activities.masker import Masker
 from longhaul.activities.models.profiles import KeyPlace
 from longhaul.activities.models.providers import Providers
+from longhaul.activities.telemetry.operator_lines import LOGGER as OPERATORS
 from longhaul.agent.values.spec.profiles import ModelProfile
 
 
@@ -79,6 +80,9 @@ def begin_logs(level: str, *, structured: bool) -> None:
     logging.basicConfig(level=level, handlers=[handler])
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(max(logging.getLevelNamesMapping()[level], logging.INFO))
+    if level == "WARNING":
+        # Approvals are no trouble, and yet what an operator wants to find here.
+        logging.getLogger(OPERATORS).setLevel(logging.INFO)
     if level not in {"DEBUG", "NOTSET"} and (structured or level == "WARNING"):
         # A failed attempt is retried or told to the session; the SDK's traceback of each would bury what matters.
         logging.getLogger("temporalio.activity").setLevel(logging.ERROR)

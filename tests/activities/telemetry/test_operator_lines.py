@@ -1,0 +1,69 @@
+"""Which entries are a line of an operator's log, and which names stand in it."""
+
+import logging
+
+import pytest
+
+from longhaul.activities.telemetry import operator_lines
+from longhaul.activities.telemetry.operator_lines import LOGGER, report
+from longhaul.agent import entries as e
+from longhaul.agent.entries import Doubt, Due
+from longhaul.agent.fold.agent_state import AgentState
+from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.values.spec.agent_spec import AgentSpec
+
+WORKFLOW = "longhaul/diver/ana/cove"
+
+
+def lines(caplog: pytest.LogCaptureFixture, ledger: Ledger, *entries: e.AnyEntry) -> list[str]:
+    caplog.clear()
+    with caplog.at_level(logging.INFO, LOGGER):
+        report(WORKFLOW, entries, ledger)
+    return [record.getMessage() for record in caplog.records if record.name == LOGGER]
+
+
+def ledger_of_nobody() -> Ledger:
+    return Ledger(state=AgentState(), spec=AgentSpec(model="scripted:none"))
+
+
+def doubt(call_id: str, at: int) -> Doubt:
+    return Doubt(
+        call_id=call_id, tool="refund", reply_id="r", input='{"order": "walrus"}', why="its worker died", at=at
+    )
+
+
+def test_an_unknown_outcome_is_told_once_by_the_checkpoint_that_records_it(caplog: pytest.LogCaptureFixture) -> None:
+    ledger = ledger_of_nobody()
+    ledger.doubts = {"call-1": doubt("call-1", 500), "call-2": doubt("call-2", 900)}
+
+    assert lines(caplog, ledger, e.StopAsked(at=900, call_ids=())) == [
+        "session cove: the outcome of the call call-2 of refund is unknown"
+    ]
+    assert lines(caplog, ledger, e.StopAsked(at=901, call_ids=())) == []
+
+
+def test_a_call_that_expired_is_told_and_one_that_waits_on_is_not(caplog: pytest.LogCaptureFixture) -> None:
+    late = Due(call_id="call-3", stage="expire", waits_for="person", asked_at=1, due_at=2, closes=True)
+    on = late.model_copy(update={"call_id": "call-4", "closes": False})
+
+    assert lines(caplog, ledger_of_nobody(), e.DeadlineReached(due=(late, on))) == [
+        "session cove: nobody decided in time on the call call-3 of ?"
+    ]
+
+
+def test_a_name_from_outside_can_neither_begin_a_line_nor_fill_one(caplog: pytest.LogCaptureFixture) -> None:
+    decision = e.DecisionGiven(call_id="c" * 5000, allow=True, reason="walrus")
+    entry = e.HumanDecided(decisions=(decision,), approver="bea\nWARNING:root:all is lost")
+    (line,) = lines(caplog, ledger_of_nobody(), entry)
+
+    assert line.startswith("session cove: bea WARNING:root:all is lost approved the call ccc")
+    assert len(line) < 400
+    assert "walrus" not in line
+
+
+def test_nothing_is_gathered_where_nobody_reads_it(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR, LOGGER):
+        report(WORKFLOW, (e.LetterRefused(name="confirm", reason="walrus"),), ledger_of_nobody())
+
+    assert operator_lines.log.name == LOGGER
+    assert caplog.records == []
