@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 from rich.cells import cell_len
@@ -51,6 +52,17 @@ def spent(row: Priced) -> str:
     if row.dollars:
         return f"${row.dollars:.2f}" if row.dollars >= 0.01 else "below $0.01"
     return f"{row.tokens:,} tokens" if row.tokens else "-"
+
+
+def status_line(status: Status) -> Text:
+    """Who answers, how, where, and what it has cost so far; the folder comes last, for a narrow line loses its end."""
+    dollars = status.budget.spent.get("cost", 0.0) if status.budget else 0.0
+    cost = f"${dollars:.2f}" if dollars >= 0.01 else f"{status.input_tokens + status.output_tokens:,} tokens"
+    home = str(Path.home())
+    root = status.workspace_root
+    folder = f"~{root.removeprefix(home)}" if root == home or root.startswith(f"{home}/") else root
+    parts = (status.agent, status.model or status.kind, status.mode, cost, folder)
+    return Text(" · ".join(one_line(part) for part in parts if part), "dim", no_wrap=True, overflow="ellipsis")
 
 
 def cards(rows: Sequence[SessionCard], *, width: int) -> Iterator[Text]:

@@ -31,7 +31,7 @@ from rich.text import Text
 from longhaul.agent.entries import When
 from longhaul.agent.values.permission import PermissionMode
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.starter import render
+from longhaul.starter import render, render_session
 from longhaul.starter.cli.exit_codes import Exit
 from longhaul.starter.cli.session_lookup import flags_of
 from longhaul.starter.cli.terminal.conversation import Conversation, newest_event, with_pictures
@@ -39,9 +39,11 @@ from longhaul.starter.cli.terminal.key_presses import CTRL_D
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.cli.terminal.slash_commands import NAMES, Commands
 from longhaul.starter.cli.terminal.text_layout import draw, rows_of
+from longhaul.starter.client.reading.queries import NoSession
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from longhaul.starter.visible import harmless, one_line
+from longhaul.workflows.contract import Status
 
 
 class Completions(Completer):
@@ -370,15 +372,36 @@ class LiveChat:
         try:
             if said.startswith("/"):
                 await self._commands.do(said)
+                await self._show_status()
                 return
             await self.send(said, "queue")
         except Refused as refusal:
             self.screen.show(Text(harmless(str(refusal)), "yellow"))
 
+    async def _show_status(self) -> None:
+        """Above the line that is typed: what the session is now, or what it will begin with."""
+        spec = self.session.spec
+        try:
+            status = await self.session.status()
+        except NoSession:
+            status = Status(
+                session_id=self.session.id,
+                user_id=self.session.user,
+                agent=spec.name,
+                model=spec.model,
+                status="idle",
+                mode=spec.permission.mode.value,
+                workspace_root=spec.workspace.root if spec.workspace else "",
+            )
+        self.screen.below.put("status", render_session.status_line(status))
+        self.screen.paint()
+
     async def _see(self) -> None:
+        await self._show_status()
         await self.conversation.come_back()
         while True:
             self.conversation.reply_id = None
+            await self._show_status()
             if self._replies.empty():
                 self._idle.set()
             awaited = await self._replies.get()

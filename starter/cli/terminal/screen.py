@@ -55,8 +55,8 @@ def _kind(environment: Mapping[str, str]) -> Notices:
     return "osc777" if term.startswith(_OSC777_TERMS) else "off"
 
 
-Part = Literal["text", "running", "pace"]
-ORDER: tuple[Part, ...] = ("text", "running", "pace")
+Part = Literal["text", "running", "pace", "status"]
+ORDER: tuple[Part, ...] = ("text", "running", "pace", "status")
 ROOM_LINES = 3
 """Of the terminal that stay free: for the line that a person types, and for what was printed last."""
 LEAST_LINES = 4
@@ -81,7 +81,8 @@ class BottomLines:
             self._parts[name] = part
 
     def clear(self) -> None:
-        self._parts.clear()
+        """All but the status, which is not a reply's."""
+        self._parts = {name: part for name, part in self._parts.items() if name == "status"}
         self.changed = True
 
     def __bool__(self) -> bool:

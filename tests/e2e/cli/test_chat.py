@@ -1,6 +1,7 @@
 """`longhaul chat` with a person at the terminal who types whenever they like."""
 
 import time
+from itertools import pairwise
 
 import pytest
 
@@ -38,6 +39,37 @@ def test_one_may_type_while_the_agent_works(cli: Cli) -> None:
     ]
     assert places == sorted(places), seen.shown
     assert seen.shown.count("The harbour is full.") == 1
+
+
+def test_a_line_above_what_is_typed_says_who_answers_how_and_at_what_cost(cli: Cli) -> None:
+    usage = {"input_tokens": 1_200, "output_tokens": 34}
+    model = cli.script({"text": "Good morning.", "usage": usage})
+
+    with Terminal(cli, "chat", "--model", model, "--mode", "explore", columns=240) as terminal:
+        first = terminal.until(f"longhaul · {model} · explore · 0 tokens · {cli.folder}")
+        terminal.types("hello\n")
+        terminal.until("Good morning.")
+        terminal.until("1,234 tokens")
+        terminal.types("/mode accept_edits\n")
+        last = terminal.until(f"longhaul · {model} · accept_edits · 1,234 tokens")
+        terminal.types("\x04")
+        seen = terminal.end()
+
+    assert (first.count(" tokens · "), last.count(" tokens · ")) == (1, 1), "one line, painted over"
+    assert seen.code == 0, seen.shown
+    assert " tokens · " not in seen.shown
+
+
+def test_the_line_about_the_session_is_cut_to_the_terminals_width(cli: Cli) -> None:
+    with Terminal(cli, "chat", "--model", cli.script({"text": "Good morning."}), columns=30) as terminal:
+        terminal.until("…")
+        rows = terminal.in_sight.splitlines()
+        terminal.types("\x04")
+        terminal.end()
+
+    above = next(row for row, below in pairwise(rows) if below.strip() == ">")
+    assert above.startswith("longhaul · scripted:")
+    assert above.rstrip().endswith("…")
 
 
 def test_what_is_typed_before_the_chat_has_begun_is_said(cli: Cli) -> None:
