@@ -349,6 +349,17 @@ OF_GOOGLE = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize(("told", "counted"), [(21.0, 21), (10**18, 0)])
+async def test_a_count_of_tokens_that_is_none_costs_no_answer(wire: Wire, told: float, counted: int) -> None:
+    usage = {"prompt_tokens": told, "completion_tokens": 5, "total_tokens": 26}
+    wire.answers = [Answer(chunks(chat_chunk({"content": "Aye."}), {**chat_chunk({}, "stop"), "usage": usage}))]
+
+    async with asking(wire, "deepseek") as it:
+        used = (await it.call("Hi")).usage
+
+    assert (used.input_tokens, used.output_tokens) == (counted, 5)
+
+
 @pytest.mark.parametrize(
     ("vendor", "usage"), [("deepseek", OF_OPENAI), ("google", OF_GOOGLE), ("google-vertex", OF_GOOGLE)]
 )
