@@ -24,7 +24,7 @@ $(RUNTIME): requirements.lock pyproject.toml
 	@touch $@
 
 INSTALL = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Longhaul needs Python 3.11 or newer; name one with PYTHON=")' \
-	&& $(PYTHON) -m longhaul.starter.provision.checkout $(VENV)
+	&& $(PYTHON) -m longhaul.starter.dev_server.checkout $(VENV)
 
 demo: $(RUNTIME) ## a whole job, offline: embedded server, worker, scripted model
 	@$(BIN)/python -m longhaul.starter.demo
@@ -65,7 +65,7 @@ check: setup ## format, lint, types, layers and the rules of the house
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest tests/house/test_house.py tests/house/test_event_vocabulary.py
+	$(BIN)/python -m pytest tests/codebase/test_codebase.py tests/codebase/test_event_vocabulary.py
 
 # Strictly: a link that leads nowhere, or a page that is not there, ends it.
 docs: setup ## the documentation as a site in site/; open site/index.html
@@ -92,7 +92,7 @@ sdk: setup ## SDK=1.35.0: replays, sessions and asks under that version of Tempo
 
 SDK ?= 1.35.0
 SMALL_PART := tests/replay tests/embedding tests/workflows/workers/test_sdk_internals.py tests/workflows/workers/test_runner.py \
-	tests/workflows/life/test_needless_passes.py tests/workflows/life/test_reset.py
+	tests/workflows/incarnation/test_needless_passes.py tests/workflows/incarnation/test_reset.py
 
 bench: setup ## measure this machine; results go to docs/benchmarks.md
 	$(BIN)/python -m benchmarks --docs docs

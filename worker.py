@@ -4,7 +4,7 @@ if __name__ == "__main__":  # before all that needs the extra
     import gc
     import signal
 
-    from longhaul.starter.hosting.worker_extra import leave_without
+    from longhaul.starter.worker_host.worker_extra import leave_without
 
     leave_without()
     gc.disable()  # until `collect_rarely`: a sixth of a start was spent in looking at what will stay
@@ -28,11 +28,10 @@ from temporalio.runtime import Runtime
 from temporalio.worker import Interceptor, PollerBehaviorSimpleMaximum, UnsandboxedWorkflowRunner, Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
-from longhaul.activities.analysis import open_analyzers
 from longhaul.activities.attempt import own_session
 from longhaul.activities.attempt.call_attempts import Departures
 from longhaul.activities.attempt.fused_reads import FusedBounds, ReadingAlong
-from longhaul.activities.attempt.heartbeat import Hints
+from longhaul.activities.attempt.heartbeat import CancelHints
 from longhaul.activities.attempt.own_session import Waking, waking_through
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.attempt.worker_capabilities import Lacking, Offered, own_keys
@@ -46,10 +45,10 @@ from longhaul.activities.context.context_cache import Contexts
 from longhaul.activities.context.prompt_hooks import load_hooks
 from longhaul.activities.context.system_prompt import Prompting
 from longhaul.activities.context.tool_results import Returning
+from longhaul.activities.custom_agents.custom_agent_registry import load_custom_agents
+from longhaul.activities.custom_agents.custom_agent_turns import CustomAgentTurns
+from longhaul.activities.custom_agents.program import has_interpreter
 from longhaul.activities.examine_calls import Examination
-from longhaul.activities.kinds.kind_registry import load_kinds
-from longhaul.activities.kinds.kind_turns import KindTurns
-from longhaul.activities.kinds.program import has_interpreter
 from longhaul.activities.masker import Masker
 from longhaul.activities.mcp.allowed_servers import open_servers
 from longhaul.activities.mcp.servers import McpServers
@@ -62,9 +61,10 @@ from longhaul.activities.models.providers import Providers
 from longhaul.activities.notify.notifications import open_notifying
 from longhaul.activities.prepare_reply import Preparation
 from longhaul.activities.process.container import Limits, read_images
-from longhaul.activities.process.sandbox import Box
+from longhaul.activities.process.sandbox import SandboxPolicy
 from longhaul.activities.process.threads import NotingPool
 from longhaul.activities.restore import Restoring
+from longhaul.activities.risk_analysis import open_analyzers
 from longhaul.activities.run_tool import Acting
 from longhaul.activities.short_activities import (
     Interrupting,
@@ -79,8 +79,8 @@ from longhaul.activities.telemetry.setup import begin_logs, counting, logged, wa
 from longhaul.activities.tools.bash import Outputs
 from longhaul.activities.tools.recall import Recall
 from longhaul.activities.tools.registry import Toolbox, default_tools, load_modules, load_postprocessors
-from longhaul.activities.tools.sandbox_call import Boxes
-from longhaul.activities.tools.session_tools import RunProgram, StartAgent, inside_tools
+from longhaul.activities.tools.sandbox_call import Sandboxes
+from longhaul.activities.tools.session_tools import RunProgram, StartAgent, in_workflow_tools
 from longhaul.activities.tools.skills import SkillLoaders, load_skill_loaders
 from longhaul.activities.worker_output import MaskedFailures, mask_logs, masked_output
 from longhaul.activities.worker_parts import WorkerParts
@@ -88,19 +88,24 @@ from longhaul.agent.plain.errors import LonghaulError
 from longhaul.agent.values.spec.mcp import worker_queue
 from longhaul.agent.values.spec.workspace import host_queue
 from longhaul.agent.views.session_views import ALL_INDEXED
-from longhaul.starter.hosting.activity_slots import limits_of
-from longhaul.starter.hosting.deliveries import HubLetters, ScheduledRequests
-from longhaul.starter.hosting.open_tasks import OpenTasks
-from longhaul.starter.hosting.own_build import announce, build_of, own_build_id, version_of
-from longhaul.starter.hosting.own_process import asked_to_stop, collect_rarely, keep_to_itself, new_event_loop
-from longhaul.starter.hosting.requirements import check_keys, check_lasting, check_shared, register_search_attributes
-from longhaul.starter.hosting.secret_values import read_secrets
-from longhaul.starter.hosting.workflow_tasks import LIMITS, FallingBehind, ParkedRuns, watch_backlog
-from longhaul.starter.reach.connection import connect, keyring_in, let_go, opened_blobs
-from longhaul.starter.reach.query_retries import liveness_of
-from longhaul.starter.reach.storage_places import TheirBlobs, own_identity
+from longhaul.starter.connection.connect import connect, keyring_in, let_go, opened_blobs
+from longhaul.starter.connection.query_retries import liveness_of
+from longhaul.starter.connection.storage_places import TheirBlobs, own_identity
 from longhaul.starter.settings import Settings
 from longhaul.starter.telemetry.switches import logs_wanted, metrics_wanted, runtime_with, traces_wanted
+from longhaul.starter.worker_host.activity_slots import limits_of
+from longhaul.starter.worker_host.deliveries import HubOperations, ScheduledRequests
+from longhaul.starter.worker_host.open_tasks import OpenTasks
+from longhaul.starter.worker_host.own_build import announce, build_of, own_build_id, version_of
+from longhaul.starter.worker_host.own_process import asked_to_stop, collect_rarely, keep_to_itself, new_event_loop
+from longhaul.starter.worker_host.requirements import (
+    check_keys,
+    check_lasting,
+    check_shared,
+    register_search_attributes,
+)
+from longhaul.starter.worker_host.secret_values import read_secrets
+from longhaul.starter.worker_host.workflow_tasks import LIMITS, FallingBehind, ParkedRuns, watch_backlog
 from longhaul.stores.keys.encrypted_store import EncryptedStore
 from longhaul.stores.memories.open_memories import LongTerm, open_knowledge, open_memories
 from longhaul.stores.offload.offloaders import Offloaders, load_offloaders
@@ -111,7 +116,7 @@ from longhaul.stores.state.store import StateStore, UserRules
 from longhaul.stores.streams.open_streams import EncryptedStreams, open_streams
 from longhaul.workflows.contract import ENVIRONMENT, HUB, OPERATION, SCHEDULED, WORKFLOW, keys_in
 from longhaul.workflows.hubs import AgentHub
-from longhaul.workflows.momentary_workflows import EnvironmentQuestion, ScheduledFiring
+from longhaul.workflows.momentary_workflows import EnvironmentQuestion, ScheduledRequestRun
 from longhaul.workflows.payload_passes import leave_out_needless
 from longhaul.workflows.sdk_internals import check_sdk, check_worker, forget, let_tasks_take
 from longhaul.workflows.session import AgentSession
@@ -135,7 +140,7 @@ class Application:
 
 
 NO_APPLICATION = Application()
-OURS = (AgentSession, ScheduledFiring, AgentHub, EnvironmentQuestion, NexusCall)
+OURS = (AgentSession, ScheduledRequestRun, AgentHub, EnvironmentQuestion, NexusCall)
 
 
 @dataclass(frozen=True)
@@ -152,7 +157,7 @@ class _Resources:
     """What the session of the running activity keeps there."""
     lasting: LongTerm
     waking: Waking
-    hints: Hints
+    hints: CancelHints
     mcp: McpServers
     identity: str
     application: Application
@@ -207,7 +212,7 @@ async def build(
             of_session=lambda: SessionBlobs(blobs, keys, own_session.blobs_prefix()),
             lasting=lasting,
             waking=await opened.enter_async_context(waking_through(told, secrets.masker)),
-            hints=Hints(streams, client.namespace, settings.task_queue),
+            hints=CancelHints(streams, client.namespace, settings.task_queue),
             mcp=mcp,
             identity=await own_identity(settings, store, blobs),
             application=application,
@@ -249,9 +254,11 @@ def key_places_of(settings: Settings) -> list[KeyPlace]:
     return [*read_key_places(settings.model_keys), *keys_of(read_profiles(settings.models))]
 
 
-def box_of(settings: Settings) -> Box:
+def sandbox_of(settings: Settings) -> SandboxPolicy:
     images = read_images(settings.images)
-    return Box(settings.sandbox, settings.sandbox_network, Limits(*settings.limits), settings.own_places, images=images)
+    return SandboxPolicy(
+        settings.sandbox, settings.sandbox_network, Limits(*settings.limits), settings.own_places, images=images
+    )
 
 
 def toolbox_of(
@@ -267,8 +274,8 @@ def toolbox_of(
     from longhaul.activities.tools.web import web_tools  # noqa: PLC0415
 
     ours = [
-        *default_tools(box=box_of(settings), outputs=outputs, loaders=loaders),
-        *inside_tools(),
+        *default_tools(sandbox=sandbox_of(settings), outputs=outputs, loaders=loaders),
+        *in_workflow_tools(),
         StartAgent(),
         *([RunProgram()] if has_interpreter() else []),
         Recall(segments, kept),
@@ -306,12 +313,12 @@ def _activities(resources: _Resources) -> _Activities:
         mcp=resources.mcp,
     )
     risks, rules = open_analyzers(settings.analyzers, providers), UserRules(resources.store)
-    behind, kinds = load_postprocessors(settings.tools), load_kinds(settings.tools)
+    behind, custom_agents = load_postprocessors(settings.tools), load_custom_agents(settings.tools)
     condensers = load_condensers(settings.condensers)
-    turns, box, live = KindTurns(kinds), box_of(settings), resources.waking.streaming
+    turns, sandbox, live = CustomAgentTurns(custom_agents), sandbox_of(settings), resources.waking.streaming
     examination = Examination(parts, rules, risks)
     returning = Returning(offloaders, parts.counter, secrets, behind)
-    acting = Acting(parts, examination, returning, live, SideModels(providers), Boxes(box))
+    acting = Acting(parts, examination, returning, live, SideModels(providers), Sandboxes(sandbox))
     hooks = load_hooks(settings.hooks)
     thinking = Thinking(
         parts,
@@ -319,7 +326,7 @@ def _activities(resources: _Resources) -> _Activities:
         examination,
         live,
         hooks=hooks,
-        kinds=turns,
+        custom_agents=turns,
         along=ReadingAlong(acting.read),
         keeping=resources.of_session,
     )
@@ -345,8 +352,8 @@ def _activities(resources: _Resources) -> _Activities:
             risks.names,
             providers.profile_names,
             behind.names,
-            kinds.names,
-            tuple(image.name for image in box.images),
+            custom_agents.names,
+            tuple(image.name for image in sandbox.images),
         ),
         prices=load_prices(settings.prices, read_profiles(settings.models)),
         retrieval=Retrieval(resources.lasting),
@@ -372,8 +379,8 @@ def _activities(resources: _Resources) -> _Activities:
             hear_child,
             Verifying(settings.approval_key.get_secret_value()).verify_decisions,
             ScheduledRequests(client, settings).request,
-            HubLetters(client, settings).tell_member,
-            Surroundings((place.key_env for place in key_places_of(settings)), box).tell_environment,
+            HubOperations(client, settings).tell_member,
+            Surroundings((place.key_env for place in key_places_of(settings)), sandbox).tell_environment,
         ),
     )
 

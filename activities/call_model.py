@@ -17,13 +17,13 @@ from longhaul.activities.context.context_cache import SessionContext, prompt_dig
 from longhaul.activities.context.prompt_hooks import PromptContext, PromptHooks
 from longhaul.activities.context.repairs import FitCall
 from longhaul.activities.context.tokens import INLINE_BYTES
-from longhaul.activities.contract import CALL_MODEL, CallModel, KindStep, SpecTexts
+from longhaul.activities.contract import CALL_MODEL, CallModel, CustomAgentStep, SpecTexts
+from longhaul.activities.custom_agents.custom_agent import Thought
+from longhaul.activities.custom_agents.custom_agent_turns import CustomAgentTurns
 from longhaul.activities.examine_calls import Examination
-from longhaul.activities.kinds.kind import Thought
-from longhaul.activities.kinds.kind_turns import KindTurns
 from longhaul.activities.middlewares.session_middlewares import Wrapped
 from longhaul.activities.models.failures.error_bodies import for_a_person
-from longhaul.activities.models.failures.retry_errors import as_verdict, failed_for_good
+from longhaul.activities.models.failures.retry_errors import as_action, failed_for_good
 from longhaul.activities.models.failures.status_table import SetupError
 from longhaul.activities.models.model import MOST_NOTES, Delta, KeptAnswer, ModelReply, ModelRequest, SaidOnce
 from longhaul.activities.models.providers import Providers
@@ -34,8 +34,8 @@ from longhaul.activities.tools.argument_readings import text_as_wanted
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.activities.worker_parts import WorkerParts
 from longhaul.agent.entries import ModelSaid, Repair
-from longhaul.agent.fold.all_changes import without_too_many
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
+from longhaul.agent.reducer.all_changes import without_too_many
 from longhaul.agent.values.conversation.messages import (
     REFUSALS,
     ContentBlock,
@@ -66,7 +66,7 @@ SHOWN_OF_LONG_CHARS = 100_000
 SHOWN_CALLS = 20
 """Of a reply that was interrupted: calls that it was writing."""
 
-FACTS_LIMIT_BYTES = 300_000
+ANALYSIS_LIMIT_BYTES = 300_000
 """The findings cross with the reply: a thousand edits with their diffs would pass the server's limit together."""
 
 
@@ -79,7 +79,7 @@ class Thinking:
         streaming: Streaming,
         *,
         hooks: PromptHooks | None = None,
-        kinds: KindTurns | None = None,
+        custom_agents: CustomAgentTurns | None = None,
         along: ReadingAlong | None = None,
         keeping: Callable[[], SessionBlobs] | None = None,
     ) -> None:
@@ -87,7 +87,7 @@ class Thinking:
         self._contexts, self._specs, self._counter = parts.contexts, parts.specs, parts.counter
         self._workspaces, self._secrets, self._wrapping = parts.workspaces, parts.secrets, parts.wrapping
         self._providers, self._examination, self._streaming = providers, examination, streaming
-        self._hooks, self._kinds, self._along = hooks or PromptHooks(), kinds or KindTurns(), along
+        self._hooks, self._kinds, self._along = hooks or PromptHooks(), custom_agents or CustomAgentTurns(), along
         self._keeping = keeping
         self._notes = SaidOnce()
 
@@ -106,7 +106,9 @@ class Thinking:
             )
             spec = await self._specs.get(ask.spec_digest, own_session.pull_spec)
             if ask.kind is not None:
-                return await self._step_of_kind(ask, ask.kind, OfKind(spec, session, messages, wrapped, place, billing))
+                return await self._step_of_kind(
+                    ask, ask.kind, OfCustomAgent(spec, session, messages, wrapped, place, billing)
+                )
             system = await wrapped.system_prompt(await self._hooked(spec.system_prompt, ask))
             told = session.told_to(ask.agent)
             origin = partial(self._providers.origin, ask.model)
@@ -144,7 +146,7 @@ class Thinking:
         tools = {tool.name: tool for tool in spec.tools if tool.name not in ask.hidden_tools}
         return await self._along.added(said, ask, tools)
 
-    async def _step_of_kind(self, ask: CallModel, step: KindStep, of: "OfKind") -> ModelSaid:
+    async def _step_of_kind(self, ask: CallModel, step: CustomAgentStep, of: "OfCustomAgent") -> ModelSaid:
         """What the code of the agent's kind comes to next. No piece of a thought is streamed: it is read whole."""
 
         async def think(thought: Thought) -> ModelReply:
@@ -182,7 +184,7 @@ class Thinking:
         try:
             return await self._hooks.apply(system_prompt, about)
         except SetupError as error:
-            raise as_verdict(error) from None
+            raise as_action(error) from None
 
     async def _tokens(self, session: SessionContext, model: str) -> int:
         """Of all messages, in a thread when the event loop would stand still for it."""
@@ -204,7 +206,7 @@ class Thinking:
             reply = await (call(request) if fit is None else fit.ask(request, call))
         except Exception as error:  # noqa: BLE001  every kind has a verdict: the table is complete by test
             billing.failed(error)
-            failure = await waited_out(as_verdict(error), request.config.outage_wait_seconds)
+            failure = await waited_out(as_action(error), request.config.outage_wait_seconds)
             raise failure from None  # the provider's error may quote the request
         self._notes.tell(own_session.key(), request.model, reply)
         if reply.stop is StopReason.UNKNOWN:
@@ -234,12 +236,12 @@ class Thinking:
             content = message.content
         if (size := _size(message, runs)) > REPLY_LIMIT_BYTES and size > _reply_limit():
             raise failed_for_good("invalid_request", f"The model's reply of {size // 1000} kB is too large to record.")
-        facts = await self._looked_at(content, runs, place, self._examination.known(ask.mcps, content, spec))
+        analysis = await self._looked_at(content, runs, place, self._examination.known(ask.mcps, content, spec))
         return ModelSaid(
             message=message,
             digest=message_digest(message),
             tokens=await self._counter.count_aside(message, ask.model),
-            facts=facts,
+            analysis=analysis,
             unmarked={} if ask.secrets else runs,
             model=reply.model,
             stop_reason=reply.stop_reason,
@@ -271,8 +273,8 @@ class Thinking:
         """Of a reply that was interrupted: what clients have read of it, or None. A worker that shuts down leaves
         nothing: another attempt says it all."""
         details = activity.cancellation_details()
-        blocks, begun = heard.blocks(), heard.calls()
-        if details is None or not details.cancel_requested or not (blocks or begun):
+        blocks, started = heard.blocks(), heard.calls()
+        if details is None or not details.cancel_requested or not (blocks or started):
             return None
         content = self._secrets.out_of_content(blocks)
         message = Msg(name=ask.agent, role="assistant", content=content)
@@ -280,7 +282,7 @@ class Thinking:
             return None
         said = ModelSaid(message=message, model=ask.model, stop_reason="interrupted", cut_short=True)
         words = self._secrets.out_of_words(ask.words)
-        update = {"begun_calls": begun[:SHOWN_CALLS], "marked": session.take_marked(), "words": words}
+        update = {"started_calls": started[:SHOWN_CALLS], "marked": session.take_marked(), "words": words}
         return said.model_copy(update=update)
 
     async def _half_accounted(
@@ -294,18 +296,18 @@ class Thinking:
 
     async def _looked_at(
         self, content: tuple[ContentBlock, ...], runs: Mapping[str, str], place: Place, toolbox: Toolbox
-    ) -> dict[str, CallFacts]:
+    ) -> dict[str, CallAnalysis]:
         """Findings by call id. A call without any is examined when its turn comes, by a worker that has its tool."""
-        facts: dict[str, CallFacts] = {}
-        room = FACTS_LIMIT_BYTES
+        analysis: dict[str, CallAnalysis] = {}
+        room = ANALYSIS_LIMIT_BYTES
         for block in content:
             if isinstance(block, ToolCallBlock) and toolbox.get(block.name) is not None:
                 found = await self._examination.look(block.name, runs.get(block.id, block.input), place, toolbox)
                 room -= len(found.model_dump_json().encode())
                 if room < 0:
                     break
-                facts[block.id] = found
-        return facts
+                analysis[block.id] = found
+        return analysis
 
 
 def _in_context(said: ModelSaid, session: SessionContext) -> ModelSaid:
@@ -352,7 +354,7 @@ def _missed(ask: CallModel, reply: ModelReply, hooked: bool, repair: Repair | No
 
 
 @dataclass(frozen=True, slots=True)
-class OfKind:
+class OfCustomAgent:
     """What there is for a step of a kind."""
 
     spec: SpecTexts

@@ -1,5 +1,5 @@
 """Activities that say what a call came to which `run_tool` does not end: `take_result` makes a result from outside
-short enough, `await_command` waits for a command in the background that an earlier run has begun, and `probe_call`
+short enough, `await_command` waits for a command in the background that an earlier run has started, and `probe_call`
 lets a tool look whether a call happened whose outcome is unknown.
 """
 
@@ -31,8 +31,8 @@ from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.bash import Outputs
 from longhaul.activities.tools.registry import checked, tool_as_recorded
 from longhaul.activities.worker_parts import WorkerParts
-from longhaul.agent.entries import DoubtProbed, ToolReturned
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.entries import OutcomeProbed, ToolReturned
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.values.conversation.tools import Finding
 from longhaul.agent.values.subagents import BASH
@@ -97,7 +97,7 @@ class Probing:
         self._toolbox, self._workspaces, self._secrets = parts.toolbox, parts.workspaces, parts.secrets
 
     @activity.defn(name=PROBE_CALL)
-    async def probe_call(self, ask: ProbeCall) -> DoubtProbed:
+    async def probe_call(self, ask: ProbeCall) -> OutcomeProbed:
         """Raises NotHere when this worker lacks the tool; whatever else goes wrong is a finding: it is unknown."""
         tool = tool_as_recorded(self._toolbox, ask.tool, ask.tool_digest)
         if missing := self._secrets.missing(ask.secrets):
@@ -108,12 +108,12 @@ class Probing:
             arguments = checked(self._toolbox, self._secrets, ask.tool, runs)
         except ArgumentsError as error:
             return _probed(ask, Found("unknown", str(error)), self._secrets.masker)
-        facts = CallFacts(cwd=str(place.cwd))
+        analysis = CallAnalysis(cwd=str(place.cwd))
         call = ToolCall(
             id=ask.call_id,
             arguments=arguments,
             place=place,
-            facts=facts,
+            analysis=analysis,
             attempt=activity.info().attempt,
             secrets=self._secrets.named(ask.secrets),
             masker=self._secrets.masker,
@@ -142,6 +142,6 @@ async def _look(tool: Tool, call: ToolCall) -> Found:
     return Found("unknown", f"the probe of {tool.name} answered with {str(found)[:100]!r}, which is no finding")
 
 
-def _probed(ask: ProbeCall, found: Found, masker: Masker) -> DoubtProbed:
+def _probed(ask: ProbeCall, found: Found, masker: Masker) -> OutcomeProbed:
     detail = masker.masked(found.detail.encode("utf-8", "replace").decode("utf-8"))[:DETAIL_CHARS]
-    return DoubtProbed(call_id=ask.call_id, finding=found.finding, detail=detail)
+    return OutcomeProbed(call_id=ask.call_id, finding=found.finding, detail=detail)

@@ -17,11 +17,11 @@ from longhaul.activities.attempt.call_attempts import while_polling
 from longhaul.activities.attempt.heartbeat import beating
 from longhaul.activities.contract import CHECKPOINT, CheckpointInput
 from longhaul.activities.notify.notifications import Notifying
-from longhaul.activities.recovery import Life, spelt
+from longhaul.activities.recovery import IncarnationKey, session_record
 from longhaul.activities.telemetry import attempts, operator_lines
 from longhaul.agent.entries import AnyEntry, Checkpointed
-from longhaul.agent.life.history import seam_of
-from longhaul.agent.life.rollover_state import Carried, once_saved
+from longhaul.agent.incarnation.continued_state import Carried, once_saved
+from longhaul.agent.incarnation.history import boundary_of
 from longhaul.stores.segments import Segments
 from longhaul.stores.state.store import DamagedRecord, SessionRecord, StateStore, StoreError, StoreUnavailable
 
@@ -47,21 +47,21 @@ class Checkpointing:
             few = 0 < len(ask.whole) < recovery.QUICK_CHARS
             if ask.whole and ask.closing:
                 carried = await recovery.read(ask.whole)
-                new = carried.ledger.log
+                new = carried.session.log
                 keep = ask.segments_before + len(ask.segments)
-                saved = Checkpointed(through=carried.ledger.seq, with_state=True, keep=keep, closing=True)
+                saved = Checkpointed(through=carried.session.seq, with_state=True, keep=keep, closing=True)
             else:
                 new, carried, saved = await self._sealed(ask, few=few)
-            attempts.written(new, carried.ledger)
-            life = Life(ask.user_id, ask.agent, ask.session_id, ask.generation, own_run())
+            attempts.written(new, carried.session)
+            incarnation = IncarnationKey(ask.user_id, ask.agent, ask.session_id, ask.incarnation, own_run())
             after = once_saved(carried, saved)
             if few:
-                record = spelt(life, after, closed=saved.closing)
+                record = session_record(incarnation, after, closed=saved.closing)
             else:
-                record = await asyncio.to_thread(spelt, life, after, closed=saved.closing)
+                record = await asyncio.to_thread(session_record, incarnation, after, closed=saved.closing)
             trouble = await self._save(record)
-            told = await self._notifying.tell(carried.ledger, own_session.blobs_prefix())
-            operator_lines.report(own_session.key(), new, carried.ledger)
+            told = await self._notifying.tell(carried.session, own_session.blobs_prefix())
+            operator_lines.report(own_session.key(), new, carried.session)
             update = {"store_error": trouble, "notified": told.notified, "notify_error": told.error}
             return saved.model_copy(update=update)
 
@@ -70,11 +70,11 @@ class Checkpointing:
         whole = recovery.parted(ask.whole) if ask.whole else recovery.since(own_session.handle(), ask.saved)
         new, carried = await whole
         prefix = own_session.blobs_prefix()
-        keep, written = await self._segments.extend(prefix, ask.segments, new, ask.saved_seam, few=few)
+        keep, written = await self._segments.extend(prefix, ask.segments, new, ask.saved_boundary, few=few)
         saved = Checkpointed(
-            through=carried.ledger.seq,
-            messages=carried.ledger.messages_total,
-            seam=seam_of(carried.ledger),
+            through=carried.session.seq,
+            messages=carried.session.messages_total,
+            boundary=boundary_of(carried.session),
             keep=ask.segments_before + keep,
             segments=written,
             closing=ask.closing,

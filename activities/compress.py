@@ -32,7 +32,7 @@ from longhaul.activities.context.repairs import Repairing
 from longhaul.activities.contract import COMPRESS, CompressInput, SpecTexts
 from longhaul.activities.middlewares.session_middlewares import Wrapped
 from longhaul.activities.models.failures.error_bodies import for_a_person
-from longhaul.activities.models.failures.retry_errors import as_verdict, failed_for_good
+from longhaul.activities.models.failures.retry_errors import as_action, failed_for_good
 from longhaul.activities.models.failures.status_table import SetupError
 from longhaul.activities.models.model import MOST_NOTES, Delta, ModelReply, ModelRequest
 from longhaul.activities.models.model_limits import window_of
@@ -170,7 +170,7 @@ class Compressing:
         try:
             system = await wrapped.system_prompt(await self._hooks.apply(spec.system_prompt, about))
         except SetupError as error:
-            raise as_verdict(error) from None
+            raise as_action(error) from None
         request = ModelRequest(
             model=ask.model,
             system=system,
@@ -247,7 +247,7 @@ class Compressing:
         )
 
     async def _written(self, ask: CompressInput, dropped: tuple[Msg, ...]) -> tuple[bool, str]:
-        """Before the entry is returned: once the record has it, nobody else would write them down."""
+        """Before the entry is returned: once the journal has it, nobody else would write them down."""
         if not dropped:
             return True, ""
         try:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from longhaul.agent.entries import AnyEntry, Segment
-from longhaul.agent.permission.call_facts import CallFacts, Confined
+from longhaul.agent.permission.call_analysis import CallAnalysis, Confined
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.values.conversation.messages import Msg, ServerAsked
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
@@ -48,7 +48,8 @@ class RecordedPlace(OpenValue):
 
 
 class Runtime(OpenValue):
-    """Sent with each attempt anew, so that it is the same after a failover. Kept with the request, not in the state."""
+    """Sent with each attempt again, so that it is the same after a failover. Kept with the request, not in the
+    state."""
 
     session_id: str = sparse("")
     reply_id: str = sparse("")
@@ -78,10 +79,10 @@ class WorkerEnvironment(OpenValue):
 
 
 REQUEST = "longhaul.request"
-"""Of a firing of a schedule (`agent.values.scheduled_request`), and no session's."""
+"""Of a scheduled run of a schedule (`agent.values.scheduled_request`), and no session's."""
 
 TELL_MEMBER = "longhaul.tell_member"
-"""Of a hub (`agent.hub`): takes a letter to a member's session, which is opened again where it has closed."""
+"""Of a hub (`agent.hub`): takes an operation to a member's session, which is opened again where it has closed."""
 
 HEAR_CHILD = "longhaul.hear_child"
 """Looks what the closed session of a sub-agent has returned, for a run that did not start it."""
@@ -159,19 +160,20 @@ class PrepareReply(OpenValue):
     structured_schema: dict[str, Any] | None = sparse(None)
     """What the reply's answer has to fit; None = words."""
     outdated: tuple[str, ...] = sparse(())
-    """MCP servers whose lists are to be made anew, whatever is known here."""
+    """MCP servers whose lists are to be made again, whatever is known here."""
     is_under_way: bool = sparse(False)
-    """The reply has begun: it is for the tools alone."""
+    """The reply has started: it is for the tools alone."""
 
 
 class RestoreInput(OpenValue):
-    """Look for an earlier life of the session that this activity works for. The answer is `entries.Restored`."""
+    """Look for an earlier incarnation of the session that this activity works for. The answer is `entries.Restored`."""
 
     session_id: str
     user_id: str | None = sparse(None)
     agent: str
     ahead: PrepareReply | None = sparse(None)
-    """For the first reply of a session that has no earlier life: found out in the same activity, if that goes well."""
+    """For the first reply of a session that has no earlier incarnation: found out in the same activity, if that goes
+    well."""
     reset_run: str = sparse("")
     """The run before this one, which began when somebody reset the session, and ended when it noticed."""
 
@@ -183,10 +185,10 @@ class CheckpointInput(OpenValue):
     session_id: str
     user_id: str | None = sparse(None)
     agent: str
-    generation: int
+    incarnation: int
     saved: int
     """Entries up to this one are in segments."""
-    saved_seam: Any = sparse(None)
+    saved_boundary: Any = sparse(None)
     """As the last checkpoint said it."""
     segments: tuple[Segment, ...] = sparse(())
     """The newest ones, oldest first: small ones among them may be written again as one."""
@@ -207,7 +209,7 @@ class EntriesPage(OpenValue):
 
 
 class SnapshotPage(OpenValue):
-    """Part of `agent.life.rollover_state.Carried` as JSON text, without what `saved` says is outside."""
+    """Part of `agent.incarnation.continued_state.Carried` as JSON text, without what `saved` says is outside."""
 
     seq: int
     """The state is of this entry: pages of another one do not fit together."""
@@ -315,7 +317,7 @@ class ContextAddress(OpenValue):
     epoch: int = sparse(1)
 
 
-class KindStep(OpenValue):
+class CustomAgentStep(OpenValue):
     """The next step of a reply that an agent kind makes, and where the context holds what it is made from."""
 
     name: str
@@ -377,7 +379,7 @@ class CallModel(OpenValue):
     """So many attempts may be billed; 0 = there is no budget."""
     reads_along: ReadsAlong | None = sparse(None)
     """None: what the answer calls for is the session's alone to begin."""
-    kind: KindStep | None = sparse(None)
+    kind: CustomAgentStep | None = sparse(None)
     """Of an agent that is code of its operator's: the code says what is next, and the model is asked where it asks."""
 
 
@@ -441,7 +443,7 @@ class CallToExamine(OpenValue):
     """Names of secrets whose marks in the arguments stand for the values; None: what runs is what stands there."""
 
 
-class Analysis(OpenValue):
+class RiskAnalysis(OpenValue):
     """How risky the calls are is to be found out too, by these analyzers."""
 
     analyzers: tuple[str, ...]
@@ -460,7 +462,7 @@ class ExamineCalls(OpenValue):
     place: RecordedPlace
     said_in: MessageAddress
     user_rules_digest: str = sparse("")
-    analysis: Analysis | None = sparse(None)
+    risk_analysis: RiskAnalysis | None = sparse(None)
     mcps: tuple[MCPClient, ...] = sparse(())
     """Of the agent's MCP servers those that bring tools of these calls."""
     structured_schema: dict[str, Any] | None = sparse(None)
@@ -488,8 +490,8 @@ RUN_CHARS = 8
 """Of the id of a run: enough to tell a run from the one that it was reset from."""
 
 
-MAYBE_BEGUN = "MaybeBegun"
-"""Error type of a read within a task that a worker may have begun in it before, and was lost."""
+MAYBE_STARTED = "MaybeStarted"
+"""Error type of a read within a task that a worker may have started in it before, and was lost."""
 
 
 class RunTool(OpenValue):
@@ -502,7 +504,7 @@ class RunTool(OpenValue):
     tool_digest: str
     effect: Effect
     """As decided: a call proven read-only is `read`, whatever its tool could do."""
-    facts: CallFacts
+    analysis: CallAnalysis
     place: RecordedPlace
     agent: str
     epoch: int = sparse(1)
@@ -533,8 +535,8 @@ class RunTool(OpenValue):
     asked: ServerAsked | None = sparse(None)
     """What its server has asked a person, with the answers: the call is made again with them."""
     sampling: SamplingLeave | None = sparse(None)
-    maybe_begun: bool = sparse(False)
-    """Of one within a task: a worker before this one may have been lost in it. Then it is not begun there."""
+    maybe_started: bool = sparse(False)
+    """Of one within a task: a worker before this one may have been lost in it. Then it is not started there."""
     is_own: bool = sparse(False)
     """Its result is what a sub-agent says, and whether others wrote that is recorded with the sub-agent's end; or what
     code of the user's returned to the session itself."""
@@ -544,19 +546,19 @@ class RunTool(OpenValue):
 
 
 AWAIT_COMMAND = "longhaul.await_command"
-"""Of a command in the background that an earlier run of the session has begun: the answer is its end, as
+"""Of a command in the background that an earlier run of the session has started: the answer is its end, as
 `entries.ToolReturned`."""
 
 
 class AwaitCommand(RunTool):
-    """The call that has begun it, without arguments."""
+    """The call that has started it, without arguments."""
 
     unwanted: bool = sparse(False)
     """It is to be ended first."""
 
 
 class ProbeCall(OpenValue):
-    """Look whether a call happened, without changing anything. The answer is `entries.DoubtProbed`."""
+    """Look whether a call happened, without changing anything. The answer is `entries.OutcomeProbed`."""
 
     call_id: str
     tool: str

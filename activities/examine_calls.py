@@ -11,30 +11,30 @@ from typing import Protocol
 
 from temporalio import activity
 
-from longhaul.activities.analysis import Analyzers, Around, Case, Finding, JudgeNotes, told_of
 from longhaul.activities.attempt import own_session
 from longhaul.activities.attempt.heartbeat import beating
 from longhaul.activities.attempt.own_session import found
 from longhaul.activities.attempt.workspaces import Workspaces, not_here
 from longhaul.activities.context.context_cache import Contexts, message_at
-from longhaul.activities.contract import EXAMINE_CALLS, Analysis, ExamineCalls, MessageAddress, SpecTexts
+from longhaul.activities.contract import EXAMINE_CALLS, ExamineCalls, MessageAddress, RiskAnalysis, SpecTexts
 from longhaul.activities.middlewares.middleware import Stopped
 from longhaul.activities.models.failures.error_bodies import for_a_person
 from longhaul.activities.process.threads import is_cancelled_here
+from longhaul.activities.risk_analysis import Analyzers, Around, Case, Finding, JudgeNotes, told_of
 from longhaul.activities.tool import NeedsDecision, Place, Tool
 from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.registry import Toolbox, checked, finishing
 from longhaul.activities.tools.target_tools import with_recorded
 from longhaul.activities.worker_parts import WorkerParts
 from longhaul.agent.decision import BEHAVIOUR
-from longhaul.agent.decisions.call_verdicts import judge
-from longhaul.agent.entries import CallsExamined, Verdict
-from longhaul.agent.fold.agent_state import AgentState, OpenCall
-from longhaul.agent.fold.ledger import Provided
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.decisions.call_rulings import judge
+from longhaul.agent.entries import CallRuling, CallsExamined
+from longhaul.agent.journal import Journal
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.permission.rule_matching import ruled_folders, ruled_paths
 from longhaul.agent.plain.values import digest_of
-from longhaul.agent.record import Record
+from longhaul.agent.reducer.agent_state import AgentState, OpenCall
+from longhaul.agent.reducer.session_state import Provided
 from longhaul.agent.values.conversation.messages import ContentBlock, Msg, ToolCallBlock, Usage
 from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE
 from longhaul.agent.values.permission import PermissionContext
@@ -54,21 +54,21 @@ class Analysing:
     async def analyzed(
         self,
         ask: ExamineCalls,
-        analysis: Analysis,
+        risk_analysis: RiskAnalysis,
         texts: Mapping[str, str],
-        facts: dict[str, CallFacts],
+        analysis: dict[str, CallAnalysis],
         around: Around,
         toolbox: Toolbox,
-    ) -> tuple[dict[str, CallFacts], Usage | None, JudgeNotes]:
+    ) -> tuple[dict[str, CallAnalysis], Usage | None, JudgeNotes]:
         """The findings with risk and reason, what it cost, and what was left out of requests for it. `texts` are the
         arguments by call id."""
-        digest = digest_of(analysis.context.model_dump(mode="json"))
+        digest = digest_of(risk_analysis.context.model_dump(mode="json"))
         room = asyncio.Semaphore(SIDE_BY_SIDE)
         fetched: asyncio.Task[Sequence[Msg]] | None = None
 
         async def context() -> Sequence[Msg]:
             nonlocal fetched
-            fetched = fetched or asyncio.create_task(self._context(analysis))
+            fetched = fetched or asyncio.create_task(self._context(risk_analysis))
             return await asyncio.shield(fetched)
 
         async def one(number: int, call_id: str, name: str) -> Finding:
@@ -77,16 +77,16 @@ class Analysing:
                 call_id=call_id,
                 tool=tool,
                 arguments=texts[call_id],
-                facts=facts[call_id],
-                tainted=analysis.tainted,
+                analysis=analysis[call_id],
+                tainted=risk_analysis.tainted,
                 context=context,
-                model=analysis.model,
-                config=analysis.config,
-                call_number=analysis.call_number + number,
+                model=risk_analysis.model,
+                config=risk_analysis.config,
+                call_number=risk_analysis.call_number + number,
                 around=around,
             )
             async with room:
-                return await self._analyzers.analyze(case, analysis.analyzers, digest)
+                return await self._analyzers.analyze(case, risk_analysis.analyzers, digest)
 
         try:
             found = await asyncio.gather(*(one(number, call.id, call.name) for number, call in enumerate(ask.calls)))
@@ -95,16 +95,16 @@ class Analysing:
                 fetched.cancel()
         paid = [finding.usage for finding in found if finding.usage is not None]
         with_risk = {
-            call.id: facts[call.id].model_copy(update={"risk": finding.risk.value, "risk_reason": finding.reason})
+            call.id: analysis[call.id].model_copy(update={"risk": finding.risk.value, "risk_reason": finding.reason})
             for call, finding in zip(ask.calls, found, strict=True)
         }
         return with_risk, sum(paid[1:], paid[0]) if paid else None, told_of(found)
 
-    async def _context(self, analysis: Analysis) -> Sequence[Msg]:
-        epoch = analysis.context.epoch
+    async def _context(self, risk_analysis: RiskAnalysis) -> Sequence[Msg]:
+        epoch = risk_analysis.context.epoch
         session = self._contexts.session(own_session.key(), epoch)
         return await self._contexts.resolve(
-            session, analysis.context, lambda start: own_session.pull_page(epoch, start)
+            session, risk_analysis.context, lambda start: own_session.pull_page(epoch, start)
         )
 
 
@@ -143,21 +143,23 @@ class Examination:
             if missing := [call.name for call in ask.calls if toolbox.get(call.name) is None]:
                 raise not_here(f"this worker has no tool {missing[0]!r} to look with")
             place = await self._workspaces.find(ask.place)
-            texts, facts, usage = dict[str, str](), dict[str, CallFacts](), None
+            texts, analysis, usage = dict[str, str](), dict[str, CallAnalysis](), None
             marked, told = dict[str, str](), told_of(())
             for call in ask.calls:
                 said = await self.arguments_of(call.id, ask.said_in) if call.input is None else call.input
                 texts[call.id], runs = self.heard(said, call.filled)
                 if texts[call.id] != said:
                     marked[call.id] = texts[call.id]
-                facts[call.id] = await self.look(call.name, runs, place, toolbox)
-            if ask.analysis is not None:
+                analysis[call.id] = await self.look(call.name, runs, place, toolbox)
+            if ask.risk_analysis is not None:
                 around = self._wrapping.of_analysis(ask).side_call
-                facts, usage, told = await self._analysing.analyzed(ask, ask.analysis, texts, facts, around, toolbox)
-                facts = {call_id: self._secrets.out_of_facts(each) for call_id, each in facts.items()}
+                analysis, usage, told = await self._analysing.analyzed(
+                    ask, ask.risk_analysis, texts, analysis, around, toolbox
+                )
+                analysis = {call_id: self._secrets.out_of_analysis(each) for call_id, each in analysis.items()}
             rules = await found(self._user_rules, ask.place.user_id, ask.user_rules_digest)
             return CallsExamined(
-                facts=facts,
+                analysis=analysis,
                 user_rules=rules.rules,
                 user_rules_digest=rules.digest,
                 marked=marked,
@@ -199,25 +201,25 @@ class Examination:
         toolbox = finishing(self._mcp.known_beside(self._toolbox, mcps, called), next(asked, None))
         return with_recorded(toolbox, (tool for tool in spec.tools if tool.target is not None and tool.name in called))
 
-    async def look(self, name: str, raw: str, place: Place, toolbox: Toolbox | None = None) -> CallFacts:
+    async def look(self, name: str, raw: str, place: Place, toolbox: Toolbox | None = None) -> CallAnalysis:
         """The findings about one call; what is wrong with it is a finding too."""
         return self._secrets.out_of_findings(await self._seen(toolbox or self._toolbox, name, raw, place), raw)
 
-    async def _seen(self, toolbox: Toolbox, name: str, raw: str, place: Place) -> CallFacts:
+    async def _seen(self, toolbox: Toolbox, name: str, raw: str, place: Place) -> CallAnalysis:
         tool = toolbox.get(name)
         if tool is None:
-            return CallFacts(cwd=str(place.cwd), not_understood=f"this worker has no tool {name!r} to look with")
+            return CallAnalysis(cwd=str(place.cwd), not_understood=f"this worker has no tool {name!r} to look with")
         try:
             arguments = checked(toolbox, self._secrets, name, raw)
             return await tool.examine(arguments, place)
         except ArgumentsError as error:
-            return CallFacts(cwd=str(place.cwd), arguments_error=str(error))
+            return CallAnalysis(cwd=str(place.cwd), arguments_error=str(error))
         except BaseException as error:
             # A tool's examiner is somebody else's code, and a call that could not be looked at must ask, not run.
             if is_cancelled_here(error):
                 raise
             why = f"looking at the call failed ({type(error).__name__})"
-            return CallFacts(cwd=str(place.cwd), not_understood=why)
+            return CallAnalysis(cwd=str(place.cwd), not_understood=why)
 
     async def check_decided(self, call: CallDecidedOn, wanted: str) -> None:
         """Whether these are the arguments that the call was decided on with. Of others it raises NeedsDecision with the
@@ -233,8 +235,8 @@ class Examination:
             checked(call.toolbox, self._secrets, call.tool.name, wanted)
         except ArgumentsError as error:
             raise Stopped(f"the changed arguments do not fit: {error}") from None
-        facts = await self.look(call.tool.name, wanted, call.place, call.toolbox)
-        raise NeedsDecision(facts, "a middleware has changed the arguments", wanted)
+        analysis = await self.look(call.tool.name, wanted, call.place, call.toolbox)
+        raise NeedsDecision(analysis, "a middleware has changed the arguments", wanted)
 
     async def arguments_of(self, call_id: str, said_in: MessageAddress) -> str:
         """The arguments of a call from the message that made it, wherever that is to be had."""
@@ -272,7 +274,7 @@ class Rehearsal:
         folders, paths = ruled_folders(permission, str(root)), ruled_paths(permission)
         self._place = Place(root=root, cwd=root, ruled=folders, closed=paths, skills=skills)
         self._examination = Examination(WorkerParts(workspaces=Workspaces(root), toolbox=toolbox))
-        self._record = Record(
+        self._journal = Journal(
             state=AgentState(
                 session_id=AGENT, user_id=None, agent=AGENT, permission_context=permission, behaviour=BEHAVIOUR
             ),
@@ -282,15 +284,15 @@ class Rehearsal:
             ),
         )
 
-    async def decide(self, tool: str, raw_input: str) -> Verdict:
+    async def decide(self, tool: str, raw_input: str) -> CallRuling:
         """What would be said of a call with these arguments, as the model writes them: JSON text. Never raises for
         what is wrong with them, nor for a tool that does not exist: then the verdict is `invalid`."""
         return self._judged(tool, raw_input, await self._examination.look(tool, raw_input, self._place))
 
-    async def decide_on_any(self, tool: Tool) -> Verdict:
+    async def decide_on_any(self, tool: Tool) -> CallRuling:
         """What would be said of a call whose arguments no rule speaks of, and that the tool itself finds nothing in."""
         return self._judged(tool.name, "{}", await tool.examine({}, self._place))
 
-    def _judged(self, tool: str, raw_input: str, facts: CallFacts) -> Verdict:
+    def _judged(self, tool: str, raw_input: str, analysis: CallAnalysis) -> CallRuling:
         block = ToolCallBlock(id=AGENT, name=tool, input=raw_input)
-        return judge(OpenCall(block=block, input=raw_input, facts=facts), self._record)
+        return judge(OpenCall(block=block, input=raw_input, analysis=analysis), self._journal)

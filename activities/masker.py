@@ -229,7 +229,7 @@ def _views(text: str) -> Iterator[_View]:
 
 
 def _beginnings(text: str) -> Iterator[tuple[_View, str]]:
-    """Views of a text that goes on: without the escape that has only begun, which is given as well."""
+    """Views of a text that goes on: without the escape that has only started, which is given as well."""
     for _ in range(_LAYERS):
         unfinished = _unfinished(text)
         text = text[: len(text) - len(unfinished)]

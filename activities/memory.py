@@ -19,9 +19,9 @@ from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.conversation.prompt import hint_message
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.knowledge import (
+    JOURNAL,
     KNOWLEDGE_SOURCE,
     MEMORY_SOURCE,
-    RECORD,
     RETRIEVE,
     RETRIEVE_KNOWLEDGE,
     STATIC_LIMIT,
@@ -99,7 +99,7 @@ def memory_tools(lasting: LongTerm) -> list[Tool]:
 
 
 class RecordToMemory(Tool):
-    name = RECORD
+    name = JOURNAL
     description = (
         "Write down what you may need in later conversations with this user: facts, wishes and decisions, each as one "
         "short sentence that can be understood alone (who, what, when, why). No secrets, and nothing that only this "

@@ -19,7 +19,7 @@ from longhaul.activities.context.system_prompt import Prompted, Prompting
 from longhaul.activities.contract import PREPARE_REPLY, PrepareReply
 from longhaul.activities.memory import Retrieval
 from longhaul.activities.middlewares.session_middlewares import newest_text
-from longhaul.activities.models.failures.retry_errors import as_verdict, failed_for_good
+from longhaul.activities.models.failures.retry_errors import as_action, failed_for_good
 from longhaul.activities.models.failures.status_table import SetupError
 from longhaul.activities.models.model_limits import most_written, window_of
 from longhaul.activities.models.providers import Providers
@@ -82,8 +82,8 @@ class Preparation:
     async def ahead(self, ask: PrepareReply) -> Prepared | None:
         """The same in an activity that has done its own work already; None when it is better left to one of its own."""
         try:
-            if self._wrapping.of_reply(ask).adds_hints:
-                return None  # they may ask the session, which has not begun the reply
+            if self._wrapping.of_reply(ask).adds_reminders:
+                return None  # they may ask the session, which has not started the reply
             async with asyncio.timeout(AHEAD_SECONDS):
                 return await self._prepare(ask)
         except Exception:  # noqa: BLE001  whatever it is, the activity of its own says it, and is tried again
@@ -110,7 +110,7 @@ class Preparation:
         window = self._window(ask.spec)
         hints = () if ask.is_under_way else (*await self._hints(ask), *await self._retrieved(ask))
         await self._counter.prepare(ask.spec.model, ENCODING_SECONDS)
-        told, fixed = await asyncio.to_thread(self._told, ask, Path(root), window, tools)
+        told, fixed = await asyncio.to_thread(self._prompt, ask, Path(root), window, tools)
         before, now = ask.prompt_digest or prompt_digest(ask.spec.system_prompt), prompt_digest(told.system_prompt)
         return Prepared(
             behaviour=BEHAVIOUR,
@@ -161,7 +161,7 @@ class Preparation:
             if spec.context_config.summary_schema is not None:
                 check_config(spec.context_config)
         except SetupError as error:
-            raise as_verdict(error) from None
+            raise as_action(error) from None
         except BadTemplate as error:
             raise failed_for_good("setup", str(error)) from None
 
@@ -200,7 +200,7 @@ class Preparation:
     async def _hints(self, ask: PrepareReply) -> tuple[Msg, ...]:
         """What middlewares add to the request. Raises NotHere for one that this worker does not have."""
         wrapped = self._wrapping.of_reply(ask)
-        if not wrapped.adds_hints:
+        if not wrapped.adds_reminders:
             return ()
         if activity.info().is_local:
             raise unfused("middlewares add to the request, which may ask its session")
@@ -211,7 +211,7 @@ class Preparation:
             return ()
         return self._secrets.out_of_messages(await self._retrieval.hints(ask))
 
-    def _told(
+    def _prompt(
         self, ask: PrepareReply, root: Path, window: int, tools: tuple[ToolDescriptor, ...]
     ) -> tuple[Prompted, int]:
         """With the tokens that come with every call. Blocking. Files of the workspace may stand in the prompt, and a

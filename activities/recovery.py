@@ -1,5 +1,5 @@
-"""The earlier lives of a session: its runs as the server tells of them, its state in the store, and what the session
-itself answers page by page.
+"""The earlier incarnations of a session: its runs as the server tells of them, its state in the store, and what the
+session itself answers page by page.
 
 An older state is never taken for the newest one. What is not certain is held, and the hold says why.
 """
@@ -32,64 +32,69 @@ from longhaul.activities.contract import (
     SnapshotPage,
 )
 from longhaul.agent.entries import AnyEntry, Restored, Segment
-from longhaul.agent.fold.agent_state import AgentState
-from longhaul.agent.life.rollover_state import Carried, as_it_began, carry
+from longhaul.agent.incarnation.continued_state import Carried, as_it_began, carry
+from longhaul.agent.journal import Journal
 from longhaul.agent.plain.text import Pages
 from longhaul.agent.plain.values import OpenValue, digest_of, sparse
-from longhaul.agent.record import Record
+from longhaul.agent.reducer.agent_state import AgentState
 from longhaul.stores.state.store import DamagedRecord, SessionRecord, extra
 
 
 class Claim(OpenValue):
-    """What the newest life of the session began with: it has said so here, and has written nothing yet."""
+    """What the newest incarnation of the session began with: it has said so here, and has written nothing yet."""
 
     source: Literal["nothing", "store", "history"]
-    hold: str = sparse("")
+    quarantine: str = sparse("")
     note: str = sparse("")
     after_deletion: bool = sparse(False)
     """The session had been deleted: no run from before this one counts."""
 
 
-class Life(NamedTuple):
+class IncarnationKey(NamedTuple):
     """Whose record it is."""
 
     user_id: str | None
     agent: str
     session_id: str
-    generation: int
+    number: int
     run_id: str
     """The run that writes it."""
 
 
-def spelt(life: Life, carried: Carried, *, closed: bool = False, claim: Claim | None = None) -> SessionRecord:
-    """The record of this life as far as it has come. Blocking: it writes out the whole state."""
-    ledger = carried.ledger
+def session_record(
+    incarnation: IncarnationKey, carried: Carried, *, closed: bool = False, claim: Claim | None = None
+) -> SessionRecord:
+    """The record of this incarnation as far as it has come. Blocking: it writes out the whole state."""
+    session = carried.session
     outside = {
-        "carried": carried.model_dump(mode="json", exclude={"ledger": {"state": True, "keeping": {"segments"}}}),
-        "state_digest": _digest(ledger.state),
+        "carried": carried.model_dump(mode="json", exclude={"session": {"state": True, "keeping": {"segments"}}}),
+        "state_digest": _digest(session.state),
     }
-    return _record(life, ledger.state, closed=closed, claim=claim, outside=outside).model_copy(
-        update={"seq": ledger.seq, "segments": [segment.model_dump(mode="json") for segment in ledger.keeping.segments]}
+    return _record(incarnation, session.state, closed=closed, claim=claim, outside=outside).model_copy(
+        update={
+            "seq": session.seq,
+            "segments": [segment.model_dump(mode="json") for segment in session.keeping.segments],
+        }
     )
 
 
-def spelt_empty(life: Life, claim: Claim) -> SessionRecord:
-    """The record of a life that begins with nothing: that it has begun."""
-    state = AgentState(session_id=life.session_id, user_id=life.user_id, agent=life.agent)
-    return _record(life, state, closed=False, claim=claim, outside={})
+def empty_record(incarnation: IncarnationKey, claim: Claim) -> SessionRecord:
+    """The record of an incarnation that begins with nothing: that it has started."""
+    state = AgentState(session_id=incarnation.session_id, user_id=incarnation.user_id, agent=incarnation.agent)
+    return _record(incarnation, state, closed=False, claim=claim, outside={})
 
 
 def _record(
-    life: Life, state: AgentState, *, closed: bool, claim: Claim | None, outside: dict[str, Any]
+    incarnation: IncarnationKey, state: AgentState, *, closed: bool, claim: Claim | None, outside: dict[str, Any]
 ) -> SessionRecord:
     told: dict[str, Any] = {"claim": claim.model_dump(mode="json")} if claim else {}
     fields: dict[str, Any] = {
-        "session_id": life.session_id,
-        "user_id": life.user_id,
-        "agent_id": life.agent,
-        "generation": life.generation,
+        "session_id": incarnation.session_id,
+        "user_id": incarnation.user_id,
+        "agent_id": incarnation.agent,
+        "incarnation": incarnation.number,
         "closed": closed,
-        "run_id": life.run_id,
+        "run_id": incarnation.run_id,
         "state": state,
     }
     return SessionRecord(**fields, **outside, **told)
@@ -112,55 +117,55 @@ def _digest(state: AgentState) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredLife:
+class StoredIncarnation:
     """The state store's record."""
 
-    generation: int
+    incarnation: int
     closed: bool = False
     """It says that the session ended with it."""
     carried: Carried | None = None
-    """What can be gone on with; None for a life that had begun and had written nothing."""
+    """What can be gone on with; None for an incarnation that had started and had written nothing."""
     place: tuple[int, int] = (0, 0)
     """Generation and entry that it shows; somebody who edits the state does not change it."""
     edited: bool = False
-    hold: str = ""
-    """Why the life was held that has written nothing but that it has begun."""
+    quarantine: str = ""
+    """Why the incarnation was held that has written nothing but that it has started."""
 
 
 @dataclass
 class Past:
     """All that was found out about the lives before this one."""
 
-    stored: StoredLife | None = None
+    stored: StoredIncarnation | None = None
     damage: DamagedRecord | None = None
     closed: bool = False
-    """The newest life closed of itself, and the store holds all of it."""
+    """The newest incarnation closed of itself, and the store holds all of it."""
     gone: bool = False
     """The run that wrote the record has no history any more."""
     lost: str = ""
     """Why the newest run that the server knows can't be read; empty when it can, or there is none."""
     history: Carried | None = None
-    """The newest run that had begun in earnest, as its history tells it."""
-    begun: list[Carried] = field(default_factory=list[Carried])
+    """The newest run that had started in earnest, as its history tells it."""
+    started: list[Carried] = field(default_factory=list[Carried])
     """Runs after that one that ended before they had found out about it, newest first."""
     deleted: int = 0
     """Generation of the mark that the session was deleted, where that lies in the record's place: nothing that was
     before it counts, wherever it is still found."""
     reset: bool = False
-    """Somebody has reset the session: there was a life before this one, whatever is left of it."""
+    """Somebody has reset the session: there was an incarnation before this one, whatever is left of it."""
     claimed: bool = False
-    """The record was written by one of those: that it had begun, and with what."""
+    """The record was written by one of those: that it had started, and with what."""
 
 
 def found_in(past: Past) -> Restored:
-    """What the session goes on with, the letters included that runs took in which never came to begin.
+    """What the session goes on with, the operations included that runs took in which never came to begin.
 
-    Raises DamagedRecord when a person has to mend the store first.
+    Raises DamagedRecord when a person has to fix the store first.
     """
     base, carried = _base(past)
-    for begun in reversed(past.begun):
-        carried = as_it_began(begun, base, carried)
-        base = base.model_copy(update={"source": "history", "generation": base.generation + 1})
+    for started in reversed(past.started):
+        carried = as_it_began(started, base, carried)
+        base = base.model_copy(update={"source": "history", "incarnation": base.incarnation + 1})
     if past.damage is not None:
         base = base.model_copy(update={"note": f"{base.note} The store's record was written again: {past.damage}"})
     return base.model_copy(update={"carried": carried.model_dump(mode="json") if carried else None})
@@ -168,29 +173,29 @@ def found_in(past: Past) -> Restored:
 
 def _base(past: Past) -> tuple[Restored, Carried | None]:
     if past.deleted:
-        return Restored(generation=past.deleted + 1, source="nothing"), None
+        return Restored(incarnation=past.deleted + 1, source="nothing"), None
     stored, history = past.stored, past.history
     kept = stored.carried if stored else None
-    generation = 1 + max(stored.generation if stored else 0, history.ledger.life.generation if history else 0)
+    incarnation = 1 + max(stored.incarnation if stored else 0, history.session.incarnation.number if history else 0)
     note = EDITED if stored is not None and stored.edited else RESET if past.reset else ""
     if past.closed and kept is not None:
-        return Restored(generation=generation, source="store", note=note), kept
+        return Restored(incarnation=incarnation, source="store", note=note), kept
     if trouble := _trouble(past):
         if past.damage is not None:
             raise past.damage
         if kept is None:
-            return Restored(generation=generation, source="nothing", hold=_nothing_left(trouble)), None
-        return Restored(generation=generation, source="store", note=note, hold=_may_be_old(kept, trouble)), kept
+            return Restored(incarnation=incarnation, source="nothing", quarantine=_nothing_left(trouble)), None
+        return Restored(incarnation=incarnation, source="store", note=note, quarantine=_may_be_old(kept, trouble)), kept
     if history is not None and (kept is None or stored is None or stored.place <= place_of(history)):
-        return Restored(generation=generation, source="history", note=RESET if past.reset else REBUILT), history
+        return Restored(incarnation=incarnation, source="history", note=RESET if past.reset else REBUILT), history
     if past.damage is not None:
         raise past.damage
     if stored is None or kept is None:
-        return Restored(generation=generation, source="nothing"), None
-    hold = stored.hold if past.claimed else ""
+        return Restored(incarnation=incarnation, source="nothing"), None
+    quarantine = stored.quarantine if past.claimed else ""
     if history is not None:
-        hold = _may_be_old(kept, "its history ends before that")
-    return Restored(generation=generation, source="store", note=note, hold=hold), kept
+        quarantine = _may_be_old(kept, "its history ends before that")
+    return Restored(incarnation=incarnation, source="store", note=note, quarantine=quarantine), kept
 
 
 def _trouble(past: Past) -> str:
@@ -202,8 +207,8 @@ def _trouble(past: Past) -> str:
     stored = past.stored
     if stored is None or not past.gone or stored.closed:
         return ""
-    # A life after the one that wrote the record may have failed to say so: its history is enough.
-    newer = past.history is not None and past.history.ledger.life.generation >= stored.generation
+    # An incarnation after the one that wrote the record may have failed to say so: its history is enough.
+    newer = past.history is not None and past.history.session.incarnation.number >= stored.incarnation
     return "" if newer else GONE
 
 
@@ -215,13 +220,13 @@ EDITED = "It goes on with the state that somebody put into the state store."
 
 def place_of(carried: Carried) -> tuple[int, int]:
     """Later places have a higher one."""
-    return carried.ledger.life.generation, carried.ledger.seq
+    return carried.session.incarnation.number, carried.session.seq
 
 
 def _may_be_old(stored: Carried, why: str) -> str:
     return (
-        f"restored from the checkpoint of entry {stored.ledger.seq}; later steps are unknown, for the session did not "
-        f"close of itself and {why}. Look at what it has done, then `longhaul resume {stored.ledger.state.session_id}`"
+        f"restored from the checkpoint of entry {stored.session.seq}; later steps are unknown, for the session did not "
+        f"close of itself and {why}. Look at what it has done, then `longhaul resume {stored.session.state.session_id}`"
     )
 
 
@@ -241,7 +246,7 @@ class ClosedAt(OpenValue):
     """What a session answers that has closed of itself (`workflows.contract.Closed`)."""
 
     seq: int
-    generation: int
+    incarnation: int
 
 
 class Ended(NamedTuple):
@@ -421,7 +426,7 @@ async def parted(text: str) -> tuple[list[AnyEntry], Carried]:
 
 def _parted(text: str) -> tuple[list[AnyEntry], Carried]:
     whole = Carried.model_validate_json(text)
-    record = Record.over(whole.ledger)
+    record = Journal.over(whole.session)
     return record.log, carry(record, whole.events, record.seq, record.messages_total)
 
 

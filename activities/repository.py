@@ -22,7 +22,7 @@ from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from longhaul.agent.permission.call_facts import KEYRINGS, is_env_file, is_secret
+from longhaul.agent.permission.call_analysis import KEYRINGS, is_env_file, is_secret
 from longhaul.agent.plain.text import names
 from longhaul.stores.names import read_regular
 

@@ -1,8 +1,8 @@
-"""restore: what an earlier life of a session left behind, found before the session does anything.
+"""restore: what an earlier incarnation of a session left behind, found before the session does anything.
 
 The truth about a session is its newest run's history while the server has it, and the state store's record for a run
 that closed of itself; `activities.recovery` says which. Here it is found out, and said in the store that a
-new life has begun.
+new incarnation has started.
 """
 
 import asyncio
@@ -25,23 +25,23 @@ from longhaul.activities.recovery import (
     Claim,
     Ended,
     Gone,
-    Life,
+    IncarnationKey,
     Past,
-    StoredLife,
+    StoredIncarnation,
     base_of_reset,
     claim_of,
     earlier_runs,
+    empty_record,
     ended_run,
     first_sentence,
     found_in,
     place_of,
-    spelt,
-    spelt_empty,
+    session_record,
     was_edited,
     why_task_failed,
 )
 from longhaul.agent.entries import Restored, SessionOpened
-from longhaul.agent.life.rollover_state import Carried, imported, slimmed, with_state
+from longhaul.agent.incarnation.continued_state import Carried, imported, slimmed, with_state
 from longhaul.agent.values.conversation.messages import problem
 from longhaul.stores.state.store import DamagedRecord, SessionRecord, StateStore, StoreError, carried_of
 
@@ -69,12 +69,12 @@ class Restoring:
                 raise ApplicationError(str(error), type="DamagedRecord", non_retryable=True) from error
             except StoreError as error:
                 raise ApplicationError(str(error), type=type(error).__name__) from error
-            if ask.ahead is None or found.carried is not None or found.hold:
+            if ask.ahead is None or found.carried is not None or found.quarantine:
                 return found
             return found.model_copy(update={"prepared": await self._preparation.ahead(ask.ahead)})
 
     async def _restore(self, ask: RestoreInput) -> Restored:
-        if activity.info().is_local and (first := await self._begun_first(ask)):
+        if activity.info().is_local and (first := await self._started_first(ask)):
             return first
         try:
             record = await self._store.get_session(ask.user_id, ask.agent, ask.session_id)
@@ -82,18 +82,18 @@ class Restoring:
                 # An earlier attempt of this activity has found it all.
                 carried = carried_of(record)
                 return Restored(
-                    generation=record.generation,
+                    incarnation=record.incarnation,
                     source=claim.source,
                     carried=carried.model_dump(mode="json") if carried else None,
-                    hold=claim.hold,
+                    quarantine=claim.quarantine,
                     note=claim.note,
                 )
             past = await _past(record)
         except DamagedRecord as damage:
             record, past = None, Past(damage=damage)
         if activity.info().is_local:
-            # Of a sub-agent's first life, within its first task: the server begins none a second time under its id, so
-            # that the store alone may know of an earlier one. Raises ApplicationError where it does.
+            # Of a sub-agent's first incarnation, within its first task: the server begins none a second time under its
+            # id, so that the store alone may know of an earlier one. Raises ApplicationError where it does.
             if past.stored is not None or past.damage is not None:
                 raise unfused("something of it is stored")
         elif not past.deleted:
@@ -103,9 +103,9 @@ class Restoring:
         await self._claim(ask, found, past)
         return found
 
-    async def _begun_first(self, ask: RestoreInput) -> Restored | None:
-        """Of a life before which the store has nothing, as mostly within a first task: it is looked and written there
-        in one step. None where something lies there, or the store does not say."""
+    async def _started_first(self, ask: RestoreInput) -> Restored | None:
+        """Of an incarnation before which the store has nothing, as mostly within a first task: it is looked and written
+        there in one step. None where something lies there, or the store does not say."""
         found = found_in(Past())
         with suppress(StoreError):
             if await self._store.replace_session(_empty(ask, found), None):
@@ -113,13 +113,16 @@ class Restoring:
         return None
 
     async def _claim(self, ask: RestoreInput, found: Restored, past: Past) -> None:
-        """Say in the store that this life has begun, and with what: a later one must not go on from an older state
-        although the server's list of runs is behind, nor may a late checkpoint of an earlier life replace this."""
+        """Say in the store that this incarnation has started, and with what: a later one must not go on from an older
+        state although the server's list of runs is behind, nor may a late checkpoint of an earlier incarnation replace
+        this."""
         if found.carried is None:
             record = _empty(ask, found, after_deletion=past.deleted > 0)
         else:
-            life, claim = _life(ask, found), _claim_of(found)
-            record = await asyncio.to_thread(lambda: spelt(life, Carried.model_validate(found.carried), claim=claim))
+            incarnation, claim = _incarnation(ask, found), _claim_of(found)
+            record = await asyncio.to_thread(
+                lambda: session_record(incarnation, Carried.model_validate(found.carried), claim=claim)
+            )
         if past.damage is not None:
             await self._store.upsert_session(record)
         elif not await self._store.save_checkpoint(record):
@@ -128,15 +131,15 @@ class Restoring:
 
 def _empty(ask: RestoreInput, found: Restored, *, after_deletion: bool = False) -> SessionRecord:
     claim = _claim_of(found).model_copy(update={"after_deletion": after_deletion})
-    return spelt_empty(_life(ask, found), claim)
+    return empty_record(_incarnation(ask, found), claim)
 
 
-def _life(ask: RestoreInput, found: Restored) -> Life:
-    return Life(ask.user_id, ask.agent, ask.session_id, found.generation, own_run())
+def _incarnation(ask: RestoreInput, found: Restored) -> IncarnationKey:
+    return IncarnationKey(ask.user_id, ask.agent, ask.session_id, found.incarnation, own_run())
 
 
 def _claim_of(found: Restored) -> Claim:
-    return Claim(source=found.source, hold=found.hold, note=found.note)
+    return Claim(source=found.source, quarantine=found.quarantine, note=found.note)
 
 
 async def _past(record: SessionRecord | None) -> Past:
@@ -151,16 +154,16 @@ async def _past(record: SessionRecord | None) -> Past:
         if activity.info().is_local:
             raise unfused("what was there before it is being deleted")
         raise ApplicationError("what was there before it is being deleted", type="BeingDeleted")
-    return Past(deleted=record.generation)
+    return Past(deleted=record.incarnation)
 
 
-async def _stored(record: SessionRecord) -> StoredLife:
+async def _stored(record: SessionRecord) -> StoredIncarnation:
     """The record with the state that somebody may have put there. Raises DamagedRecord."""
     carried, claim, edited = await asyncio.to_thread(lambda: (carried_of(record), claim_of(record), was_edited(record)))
-    place = (carried.ledger.life.generation, carried.ledger.seq) if carried else (0, 0)
-    hold = claim.hold if claim else ""
+    place = (carried.session.incarnation.number, carried.session.seq) if carried else (0, 0)
+    quarantine = claim.quarantine if claim else ""
     if carried is None and claim is not None:
-        return StoredLife(record.generation, hold=hold)
+        return StoredIncarnation(record.incarnation, quarantine=quarantine)
     edited = edited or carried is None
     if edited:
         if wrong := problem(record.state.context):
@@ -173,7 +176,7 @@ async def _stored(record: SessionRecord) -> StoredLife:
             if not entries or not isinstance(entries[0], SessionOpened):
                 raise ApplicationError("the session has no first entry that says who opened it", type="NoOpening")
             carried = imported(entries[0], record.state, EDITOR)
-    return StoredLife(record.generation, record.closed, carried, place, edited, hold)
+    return StoredIncarnation(record.incarnation, record.closed, carried, place, edited, quarantine)
 
 
 async def _look_back(past: Past, record: SessionRecord | None, reset_run: str) -> None:
@@ -194,16 +197,16 @@ async def _look_back(past: Past, record: SessionRecord | None, reset_run: str) -
         carried = await _read_out(run, past)
         if carried is None:
             return
-        if carried.ledger.life.restored:
+        if carried.session.incarnation.restored:
             past.history = await _furthest(run, carried, past)
             return
-        past.begun.append(carried)
+        past.started.append(carried)
         past.claimed = past.claimed or run.run_id == known
 
 
 def _holds_all_of(record: SessionRecord, run: Ended) -> bool:
     closed = run.closed
-    return closed is not None and record.generation == closed.generation and record.seq >= closed.seq
+    return closed is not None and record.incarnation == closed.incarnation and record.seq >= closed.seq
 
 
 async def _furthest(run: Ended, carried: Carried, past: Past) -> Carried | None:
@@ -218,7 +221,7 @@ async def _furthest(run: Ended, carried: Carried, past: Past) -> Carried | None:
         before = await _read_out(run, past)
         if before is None:
             return None
-        if before.ledger.life.restored and place_of(before) > place_of(carried):
+        if before.session.incarnation.restored and place_of(before) > place_of(carried):
             carried = before
     return carried
 

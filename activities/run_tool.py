@@ -32,10 +32,10 @@ from longhaul.activities.process.threads import noting_threads
 from longhaul.activities.tool import GivenUp, NeedsDecision, NeedsInput, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.registry import Toolbox, checked, tool_as_recorded
-from longhaul.activities.tools.sandbox_call import Boxes
+from longhaul.activities.tools.sandbox_call import Sandboxes
 from longhaul.activities.worker_parts import WorkerParts
 from longhaul.agent.entries import CallOutcome, CallUnsettled, InputAsked, ToolReturned
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.plain.ids import is_target_activity
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.values.conversation.tools import CallRun, Effect, with_ran
@@ -57,12 +57,12 @@ class Acting:
         returning: Returning,
         streaming: Streaming,
         side_models: SideModels | None = None,
-        boxes: Boxes | None = None,
+        sandboxes: Sandboxes | None = None,
     ) -> None:
         self._mcp, self._wrapping, self._secrets = parts.mcp, parts.wrapping, parts.secrets
         self._contexts, self._toolbox, self._workspaces = parts.contexts, parts.toolbox, parts.workspaces
         self._examination, self._returning, self._streaming = examination, returning, streaming
-        self._side_models, self._boxes = side_models or SideModels(), boxes or Boxes()
+        self._side_models, self._sandboxes = side_models or SideModels(), sandboxes or Sandboxes()
 
     @activity.defn(dynamic=True)
     async def run_tool(self, arguments: Sequence[RawValue]) -> CallOutcome:
@@ -75,25 +75,25 @@ class Acting:
                 f"Activity function {name} is not registered on this worker, which is one of Longhaul's",
                 type="NotFoundError",
             )
-        ask = _asked(arguments[0].payload.data)
+        ask = _parse_request(arguments[0].payload.data)
         check_first(ask)
         if ask.effect is not Effect.ONCE:
             await call_attempts.check_not_fatal()
             start = await self._ready(name, ask)
-            return await self._told(name, ask, start)
+            return await self._with_spending(name, ask, start)
         if lost := await call_attempts.lost_before(ask.run):
             unknown = ToolOutput(call_attempts.UNKNOWN_OUTCOME.format(lost))
             return await self._returned(name, ask, unknown, ToolResultState.UNKNOWN)
         with call_attempts.beginning():
             start = await self._ready(name, ask)
         with call_attempts.started():
-            return await self._told(name, ask, start)
+            return await self._with_spending(name, ask, start)
 
     async def read(self, name: str, ask: RunTool) -> CallOutcome:
         """A call that only reads, as `run_tool` does it, within whatever activity runs."""
-        return await self._told(name, ask, await self._ready(name, ask))
+        return await self._with_spending(name, ask, await self._ready(name, ask))
 
-    async def _told(self, name: str, ask: RunTool, start: "_Start") -> CallOutcome:
+    async def _with_spending(self, name: str, ask: RunTool, start: "_Start") -> CallOutcome:
         """With what was asked of a model for it, and the files from before it."""
         outcome = await self._run_to_an_outcome(name, ask, start)
         return with_taken(with_snapshot(outcome, start.snapshot), start.model)
@@ -122,9 +122,9 @@ class Acting:
             try:
                 output = await self._acted(name, ask, start)
             except NeedsDecision as changed:
-                facts = self._secrets.out_of_findings(changed.facts, start.arguments)
+                analysis = self._secrets.out_of_findings(changed.analysis, start.arguments)
                 reason = self._secrets.masker.masked(changed.reason)
-                return CallUnsettled(call_id=ask.call_id, facts=facts, reason=reason, input=changed.arguments)
+                return CallUnsettled(call_id=ask.call_id, analysis=analysis, reason=reason, input=changed.arguments)
             except NeedsInput as question:
                 return InputAsked(call_id=ask.call_id, asked=question.asked)
             except Elsewhere as error:
@@ -166,7 +166,7 @@ class Acting:
         try:
             async with beating():
                 return await self._examination.arguments_of(ask.call_id, ask.said_in)
-        except Exception as error:  # of whatever kind: it must not look like a call that has begun
+        except Exception as error:  # of whatever kind: it must not look like a call that has started
             raise not_here(f"the call's arguments could not be fetched from the session: {words_of(error)}") from error
 
     async def _run(self, start: "_Start", ask: RunTool) -> ToolOutput:
@@ -179,7 +179,7 @@ class Acting:
             id=ask.call_id,
             arguments=arguments,
             place=start.place,
-            facts=await self._findings(start, ask, arguments),
+            analysis=await self._findings(start, ask, arguments),
             attempt=activity.info().attempt,
             confined=ask.confined,
             secrets=self._secrets.named(ask.secrets),
@@ -196,7 +196,7 @@ class Acting:
         try:
             with told_to(partial(outlet.write, "output")), given(call.secrets):
                 async with limit:
-                    output = await left_behind_when_deaf(self._boxes.run(tool, call), limit.expired)
+                    output = await left_behind_when_deaf(self._sandboxes.run(tool, call), limit.expired)
         except (TimeoutError, LeftBehind) as error:
             if not limit.expired():
                 raise
@@ -209,16 +209,16 @@ class Acting:
         outlet.end()
         return output
 
-    async def _findings(self, start: "_Start", ask: RunTool, arguments: dict[str, Any]) -> CallFacts:
+    async def _findings(self, start: "_Start", ask: RunTool, arguments: dict[str, Any]) -> CallAnalysis:
         """Those that the decision rests on. Of a call that holds a secret they were recorded without it: they are made
         again, and have to look the same. Raises NeedsDecision where they do not."""
         if not self._secrets.masker.found(start.arguments):
-            return ask.facts
+            return ask.analysis
         fresh = await start.tool.examine(arguments, start.place)
         shown = self._secrets.out_of_findings(fresh, start.arguments)
-        if (shown.cwd, shown.paths, shown.before) != (ask.facts.cwd, ask.facts.paths, ask.facts.before):
+        if (shown.cwd, shown.paths, shown.before) != (ask.analysis.cwd, ask.analysis.paths, ask.analysis.before):
             raise NeedsDecision(fresh, "what it would touch has changed since it was decided on")
-        return fresh.as_run().model_copy(update={"read_only": ask.facts.read_only})
+        return fresh.as_run().model_copy(update={"read_only": ask.analysis.read_only})
 
     async def _stopped(
         self,
@@ -286,7 +286,7 @@ class _FromNewer(RunTool):
     """A call that is for this worker alone, whatever its release, with fields that this release does not know."""
 
 
-def _asked(said: bytes) -> RunTool:
+def _parse_request(said: bytes) -> RunTool:
     try:
         return RunTool.model_validate_json(said, extra="forbid")
     except ValidationError:  # a field of a newer release, which others than its keeper may leave aside

@@ -32,19 +32,19 @@ from longhaul.activities.contract import (
     MemoryInput,
     WorkerEnvironment,
 )
-from longhaul.activities.kinds.kind_turns import KindTurns
+from longhaul.activities.custom_agents.custom_agent_turns import CustomAgentTurns
 from longhaul.activities.middlewares.middleware import Interruption
 from longhaul.activities.middlewares.middleware_chain import MiddlewareFailed
 from longhaul.activities.middlewares.session_middlewares import Wrapping
 from longhaul.activities.process.container import image_problem
 from longhaul.activities.process.program_output import words_of
 from longhaul.activities.process.program_run import find_ripgrep
-from longhaul.activities.process.sandbox import Box, bwrap_problem
+from longhaul.activities.process.sandbox import SandboxPolicy, bwrap_problem
 from longhaul.activities.process.threads import is_cancelled_here
 from longhaul.agent.decisions.model_turn import LONGEST_WORDS
 from longhaul.agent.entries import HostBack, InterruptHandled, MemoryRecorded, Verified, VerifyDecisions
-from longhaul.agent.letters.approval_operations import BadKey, keys_of, why_not
-from longhaul.agent.letters.bodies import Confirm
+from longhaul.agent.operations.approval_operations import BadKey, keys_of, why_not
+from longhaul.agent.operations.bodies import Confirm
 from longhaul.agent.values.spec.knowledge import dialogue
 from longhaul.stores.memories.memories import MOST_CHARS, Memories, MemoryOwner, NewMemory
 
@@ -75,9 +75,9 @@ async def hear_child(ask: HearChild) -> ChildHeard:
 
 
 class Interrupting:
-    def __init__(self, wrapping: Wrapping, secrets: WorkerSecrets, turns: KindTurns | None = None) -> None:
+    def __init__(self, wrapping: Wrapping, secrets: WorkerSecrets, turns: CustomAgentTurns | None = None) -> None:
         self._wrapping = wrapping
-        self._turns = turns or KindTurns()
+        self._turns = turns or CustomAgentTurns()
         self._masker = secrets.masker
 
     @activity.defn(name=HANDLE_INTERRUPT)
@@ -147,8 +147,8 @@ PROVIDER_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY")
 class Surroundings:
     """`keys`: variables beside those of the providers that we know, as the operator has named them."""
 
-    def __init__(self, keys: Iterable[str], box: Box) -> None:
-        self._box = box
+    def __init__(self, keys: Iterable[str], sandbox: SandboxPolicy) -> None:
+        self._sandbox = sandbox
         self._keys = sorted({*PROVIDER_KEYS, *keys})
 
     @activity.defn(name=TELL_ENVIRONMENT)
@@ -163,5 +163,5 @@ class Surroundings:
             keys=tuple(name for name in self._keys if os.environ.get(name, "").strip()),
             ripgrep=str(await asyncio.to_thread(find_ripgrep) or ""),
             sandbox=await asyncio.to_thread(bwrap_problem) or "",
-            images={image.name: await image_problem(image, self._box.limits) for image in self._box.images},
+            images={image.name: await image_problem(image, self._sandbox.limits) for image in self._sandbox.images},
         )

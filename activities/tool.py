@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longhaul.activities.masker import NO_SECRETS, Masker
-from longhaul.agent.permission.call_facts import CallFacts, Confined
+from longhaul.agent.permission.call_analysis import CallAnalysis, Confined
 from longhaul.agent.plain.errors import BadSetup, LonghaulError
 from longhaul.agent.values.conversation.messages import DataBlock, ServerAsked, TextBlock
 from longhaul.agent.values.conversation.tools import Effect, Finding, TemporalTarget
@@ -15,7 +15,7 @@ from longhaul.agent.values.spec.workspace import Sandbox, Seal
 from longhaul.stores.memories.memories import NOBODY, MemoryOwner
 
 if TYPE_CHECKING:
-    # It loads Temporal's SDK and all entries of a record, which a program that only has tools would wait for.
+    # It loads Temporal's SDK and all entries of a journal, which a program that only has tools would wait for.
     from longhaul.activities.models.side_model import SideModel
 
 
@@ -56,7 +56,7 @@ class ToolCall:
     arguments: dict[str, Any]
     """Valid against the tool's schema."""
     place: Place
-    facts: CallFacts
+    analysis: CallAnalysis
     """What the decision to run was based on. A tool that finds otherwise raises `NeedsDecision`."""
     attempt: int = 1
     confined: Confined = ""
@@ -92,13 +92,13 @@ class ToolOutput:
 class NeedsDecision(LonghaulError):
     """The world is not as it was when the call was decided on (another cwd, file content, link target).
 
-    Raised before any effect; `facts` are the new findings, and the session decides again.
+    Raised before any effect; `analysis` are the new findings, and the session decides again.
     """
 
-    def __init__(self, facts: CallFacts, reason: str, arguments: str | None = None) -> None:
+    def __init__(self, analysis: CallAnalysis, reason: str, arguments: str | None = None) -> None:
         """`arguments`: others, as JSON, with which it is to run; None = those that were decided on."""
         super().__init__(reason)
-        self.facts = facts
+        self.analysis = analysis
         self.reason = reason
         self.arguments = arguments
 
@@ -154,7 +154,7 @@ class Tool:
     """Its results are what others wrote: a page, a mail."""
     quick: bool = False
     """It only reads, mostly in a moment, asks nothing of its session, and can't take its worker along."""
-    boxed_from: str = ""
+    sandboxed_from: str = ""
     """The module in which a sandbox finds it, at the top, as an instance or a class; empty: it runs in the worker."""
     target: TemporalTarget | None = None
     """The session starts this code of the user's, and no worker of Longhaul's runs the tool."""
@@ -165,9 +165,9 @@ class Tool:
         """How long a call with these arguments may take."""
         return self.timeout_seconds
 
-    async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
+    async def examine(self, arguments: dict[str, Any], place: Place) -> CallAnalysis:
         """Find out what permission needs to know, without changing anything. Must not raise for odd arguments."""
-        return CallFacts(cwd=str(place.cwd), read_only=self.read_only)
+        return CallAnalysis(cwd=str(place.cwd), read_only=self.read_only)
 
     async def run(self, call: ToolCall) -> ToolOutput:
         """Do it. Raises ToolError (the model reads it), NeedsDecision, or anything else (becomes an error result).
@@ -181,7 +181,7 @@ class Tool:
         """Look whether this call happened, after its outcome was lost: `happened`, `did_not` or `unknown`.
 
         Define it where the world can be asked (by `call.id`, best of all). It only reads, is called once or more, and
-        has 20 s; what it raises counts as `unknown`. `call.facts` holds nothing but the folder.
+        has 20 s; what it raises counts as `unknown`. `call.analysis` holds nothing but the folder.
         """
         return "unknown"
 

@@ -17,8 +17,8 @@ from temporalio.client import Client
 from benchmarks.contenders import Load, contenders
 from benchmarks.measure import Sample, measure
 from benchmarks.pages import with_section
-from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
-from longhaul.starter.provision.temporal_cli import find_temporal
+from longhaul.starter.dev_server.dev_server import DevServer, DevServerSettings
+from longhaul.starter.dev_server.temporal_cli import find_temporal
 from longhaul.workflows.contract import DATA_CONVERTER, SEARCH_ATTRIBUTES
 
 

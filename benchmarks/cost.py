@@ -30,7 +30,7 @@ from benchmarks.pages import table, with_section
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
-from longhaul.starter.reach.connection import connect
+from longhaul.starter.connection.connect import connect
 from longhaul.starter.telemetry.switches import runtime_with
 
 MODEL_SECONDS, TOOL_SECONDS = 10.0, 2.0

@@ -81,10 +81,10 @@ async def ours(stage: Stage, children: int, steps: int) -> Fan:
     began = time.perf_counter()
     await session.reply("Go")
     wall = time.perf_counter() - began
-    begun = (await session.status()).children
-    if [child.outcome for child in begun] != ["success"] * children:
-        raise RuntimeError(f"not all sub-agents succeeded: {[child.outcome for child in begun]}")
-    return await _fan(stage, OURS, steps, wall, session.workflow_id, [child.workflow_id for child in begun])
+    started = (await session.status()).children
+    if [child.outcome for child in started] != ["success"] * children:
+        raise RuntimeError(f"not all sub-agents succeeded: {[child.outcome for child in started]}")
+    return await _fan(stage, OURS, steps, wall, session.workflow_id, [child.workflow_id for child in started])
 
 
 async def _fan(stage: Stage, contender: str, steps: int, wall: float, parent: str, children: Sequence[str]) -> Fan:

@@ -13,7 +13,7 @@ WORKER, STOPPED, SERVER = "worker killed", "worker stopped, then killed", "serve
 WEIGHTS = {WORKER: 80, STOPPED: 15, SERVER: 5}
 """Of a hundred random ones."""
 HEADER = ("fault", "at each event", "at random")
-JUDGED = ("sessions", "`once` calls", "lost", "done twice", "in doubt", "doubts not told")
+JUDGED = ("sessions", "`once` calls", "lost", "done twice", "of unknown outcome", "unknown outcomes not told")
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Fault:
 
 
 @dataclass
-class Ledger:
+class SessionState:
     """All that was done to the sessions, and what became of them."""
 
     faults: list[Fault] = field(default_factory=list[Fault])
@@ -79,25 +79,25 @@ class Ledger:
         return [*told, *({"is": "session", **asdict(verdict)} for verdict in self.verdicts)]
 
 
-def rows(ledger: Ledger) -> list[tuple[str, ...]]:
+def rows(ledger: SessionState) -> list[tuple[str, ...]]:
     at_events = Counter(fault.kind for fault in ledger.faults if fault.at)
     random_ones = Counter(fault.kind for fault in ledger.faults if not fault.at)
     return [(kind, str(at_events[kind]), str(random_ones[kind])) for kind in WEIGHTS]
 
 
-def judged(ledger: Ledger) -> tuple[str, ...]:
+def judged(ledger: SessionState) -> tuple[str, ...]:
     found = ledger.verdicts
     return (
         str(len(found)),
         str(len(found) * len(ONCE)),
         str(sum(bool(verdict.lost) for verdict in found)),
         str(sum(len(verdict.doubled) for verdict in found)),
-        str(sum(len(verdict.doubts) for verdict in found)),
+        str(sum(len(verdict.unknown_outcomes) for verdict in found)),
         str(sum(len(verdict.unsaid) for verdict in found)),
     )
 
 
-def section(ledger: Ledger, seed: int, form: Form = FAST) -> str:
+def section(ledger: SessionState, seed: int, form: Form = FAST) -> str:
     """The page's text about it."""
     at_random, raw = sum(not fault.at for fault in ledger.faults), f"benchmarks/faults{form.suffix()}.json"
     lines = [

@@ -33,14 +33,14 @@ from benchmarks.fault_ledger import (
     WORKER,
     Fault,
     Form,
-    Ledger,
+    SessionState,
     judged,
     rows,
     section,
 )
 from benchmarks.pages import publish
-from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
-from longhaul.starter.provision.temporal_cli import find_temporal
+from longhaul.starter.dev_server.dev_server import DevServer, DevServerSettings
+from longhaul.starter.dev_server.temporal_cli import find_temporal
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
 from tests.e2e.crash.crash_full import Verdict, full_job, play
 from tests.e2e.crash.crash_stage import Job, Stage
@@ -59,7 +59,7 @@ class Lane:
     server: DevServer
     mending: asyncio.Lock
     """Of the server, which all lanes share."""
-    ledger: Ledger
+    ledger: SessionState
     form: Form
     process: WorkerProcess
     playing: set["asyncio.Task[Verdict]"] = field(default_factory=set["asyncio.Task[Verdict]"])
@@ -117,7 +117,7 @@ async def started(stage: Stage, form: Form) -> WorkerProcess:
 
 
 @asynccontextmanager
-async def lanes(server: DevServer, folder: Path, ledger: Ledger, form: Form) -> AsyncIterator[list[Lane]]:
+async def lanes(server: DevServer, folder: Path, ledger: SessionState, form: Form) -> AsyncIterator[list[Lane]]:
     mending, found = asyncio.Lock(), list[Lane]()
     for number in range(form.lanes):
         stage = await Stage.on(server.address, folder / f"lane{number}")
@@ -133,7 +133,7 @@ async def undisturbed(lane: Lane) -> list[str]:
     """Names of the events of a job that nothing happens to. Raises RuntimeError when it does not hold even so."""
     job, playing = lane.begin()
     verdict = await playing
-    if not verdict.holds or verdict.doubts:
+    if not verdict.holds or verdict.unknown_outcomes:
         raise RuntimeError(f"without any fault: {verdict}")
     return [name_of(event) async for event in job.handle.fetch_history_events()]
 
@@ -152,7 +152,7 @@ async def reached(job: Job, number: int) -> str:
                 if event.event_id >= number:
                     return name_of(event)
         except RPCError:
-            await asyncio.sleep(0.01)  # not begun yet, or the server is away
+            await asyncio.sleep(0.01)  # not started yet, or the server is away
 
 
 async def at_each_event(lane: Lane, numbers: Sequence[int], kind: str) -> None:
@@ -178,9 +178,9 @@ async def at_random(lane: Lane, count: int, chance: random.Random) -> None:
     await lane.is_done()
 
 
-async def run(count: int, step: int, seed: int, form: Form) -> Ledger:
+async def run(count: int, step: int, seed: int, form: Form) -> SessionState:
     """Faults at each `step`th event, none at 0, and so many at random."""
-    ledger, chance = Ledger(), random.Random(seed)  # noqa: S311  no secret
+    ledger, chance = SessionState(), random.Random(seed)  # noqa: S311  no secret
     with tempfile.TemporaryDirectory(prefix="longhaul-faults-") as name:
         settings = DevServerSettings(
             temporal=find_temporal(_say), directory=Path(name) / "temporal", search_attributes=SEARCH_ATTRIBUTES

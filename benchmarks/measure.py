@@ -63,7 +63,7 @@ def cpu_ms(pid: int) -> float:
 
 
 async def history(client: Client, workflow_id: str) -> tuple[int, int, int]:
-    """Events, bytes and number of runs, summed along the roll-overs."""
+    """Events, bytes and number of runs, summed along the continue-as-new."""
     found = [run async for run in _runs(client, workflow_id)]
     return sum(run.history_length for run in found), sum(run.history_size_bytes for run in found), len(found)
 

@@ -11,9 +11,9 @@ from types import MappingProxyType
 from temporalio.client import Client
 
 from benchmarks.contenders import worker_process
-from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
-from longhaul.starter.provision.temporal_cli import find_temporal
-from longhaul.starter.reach.connection import connect
+from longhaul.starter.connection.connect import connect
+from longhaul.starter.dev_server.dev_server import DevServer, DevServerSettings
+from longhaul.starter.dev_server.temporal_cli import find_temporal
 from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
 

@@ -39,10 +39,10 @@ class Parked:
 
 async def park(sessions: int, decisions: int) -> Parked:
     async with one_worker("benchmarks.asks") as stage:
-        await _settle(_sessions(stage, 5))
+        await _resolve(_sessions(stage, 5))
         empty = memory_bytes(stage.worker_pid)
         waiting = _sessions(stage, sessions)
-        await _settle(waiting)
+        await _resolve(waiting)
         parked = memory_bytes(stage.worker_pid)
         chosen = random.Random(7).sample(waiting, decisions)  # noqa: S311  the same ones each time
         times = [await _decide(session) for session in chosen]
@@ -65,7 +65,7 @@ def _sessions(stage: Stage, count: int) -> list[Session]:
     return [app.session(f"parked-{count}-{number}", agent=spec) for number in range(count)]
 
 
-async def _settle(sessions: Sequence[Session]) -> None:
+async def _resolve(sessions: Sequence[Session]) -> None:
     """Start them, and see each of them wait."""
     room = asyncio.Semaphore(AT_ONCE)
 

@@ -30,8 +30,8 @@ from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
-from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
-from longhaul.starter.provision.temporal_cli import find_temporal
+from longhaul.starter.dev_server.dev_server import DevServer, DevServerSettings
+from longhaul.starter.dev_server.temporal_cli import find_temporal
 from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
 

@@ -33,9 +33,9 @@ from benchmarks.pages import publish, table
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
-from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
-from longhaul.starter.provision.temporal_cli import find_temporal
-from longhaul.starter.reach.connection import connect, let_go
+from longhaul.starter.connection.connect import connect, let_go
+from longhaul.starter.dev_server.dev_server import DevServer, DevServerSettings
+from longhaul.starter.dev_server.temporal_cli import find_temporal
 from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
 
@@ -239,7 +239,7 @@ async def _ask_all(sessions: list[Session], figures: Figures, patience_seconds: 
 
 async def _count_tasks(session: Session, app: Longhaul, before: int, figures: Figures) -> None:
     """A task that the server gave up is written down once; how often it was then tried says the one that was done."""
-    attempt, begun = 1, False
+    attempt, started = 1, False
     async for event in app.client.get_workflow_handle(session.workflow_id).fetch_history_events():
         if event.event_id <= before:
             continue
@@ -249,9 +249,9 @@ async def _count_tasks(session: Session, app: Longhaul, before: int, figures: Fi
             case EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
                 figures.tasks += attempt
                 figures.wasted += attempt - 1
-                begun = True
+                started = True
             case EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT:
-                figures.late += begun and _was_never_taken(event)
+                figures.late += started and _was_never_taken(event)
             case EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
                 figures.failed += 1
             case _:

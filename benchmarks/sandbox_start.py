@@ -18,17 +18,17 @@ from statistics import median
 from benchmarks.pages import p95, table, with_section
 from longhaul.activities.process.program_output import ClippedBytes
 from longhaul.activities.process.program_run import run_supervised
-from longhaul.activities.process.sandbox import Box, Boxed, boxed
+from longhaul.activities.process.sandbox import Sandboxed, SandboxPolicy, sandboxed
 from longhaul.activities.process.sandbox_view import HOLDING
 
 SHELL = ("/bin/bash", "--noprofile", "--norc", "-c", "true")
 BARE = ("/usr/bin/bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *HOLDING, "--", *SHELL)
 NONE = "none"
-WAYS: dict[str, Callable[[Path], Boxed]] = {
-    NONE: lambda root: boxed(Box("proven"), SHELL, root, root),
-    "bubblewrap alone": lambda root: Boxed(BARE, Box().limits.words(), root=root),
-    "reading": lambda root: boxed(Box("proven"), SHELL, root, root, "read"),
-    "editing": lambda root: boxed(Box("proven"), SHELL, root, root, "edit"),
+WAYS: dict[str, Callable[[Path], Sandboxed]] = {
+    NONE: lambda root: sandboxed(SandboxPolicy("proven"), SHELL, root, root),
+    "bubblewrap alone": lambda root: Sandboxed(BARE, SandboxPolicy().limits.words(), root=root),
+    "reading": lambda root: sandboxed(SandboxPolicy("proven"), SHELL, root, root, "read"),
+    "editing": lambda root: sandboxed(SandboxPolicy("proven"), SHELL, root, root, "edit"),
 }
 HEADER = ("sandbox", "mounts", "p50 ms", "p95 ms", "more than none", "CPU p50 ms", "CPU p95 ms", "more than none")
 

@@ -29,9 +29,9 @@ from screenshots import IMAGES, LONGHAUL, TEST, development_server
 COLUMNS, ROWS = 96, 32
 PATIENCE_SECONDS = 30.0
 FORMAT = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
-"""A picture must not fetch letters from somewhere when it is looked at."""
+"""A picture must not fetch operations from somewhere when it is looked at."""
 DIM = {"\x1b[2m": "\x1b[90m", "\x1b[2;3m": "\x1b[90;3m", "\x1b[2;33m": "\x1b[33m"}
-"""The emulator knows no dim letters."""
+"""The emulator knows no dim operations."""
 COLOURS = {"brown": "yellow", "brightblack": "bright_black", "brightbrown": "bright_yellow"}
 
 REPLIES: tuple[dict[str, Any], ...] = (
@@ -44,7 +44,7 @@ REPLIES: tuple[dict[str, Any], ...] = (
         ],
     },
     {
-        "text": "`2 + 2` is **4**, so the test is wrong. I mend it.",
+        "text": "`2 + 2` is **4**, so the test is wrong. I fix it.",
         "tool_calls": [
             {"name": "Edit", "input": {"file_path": "test_sums.py", "old_string": "2, 5", "new_string": "2, 4"}}
         ],

@@ -1,20 +1,20 @@
 """Agents whose replies are code: a pipeline without a model, a router, and a debate.
 
-docs/agents/kinds.md says the rules.
+docs/agents/custom-agents.md says the rules.
 
 LONGHAUL_TOOLS=examples.agent_kinds longhaul dev
 """
 
 import re
 
-from longhaul import AgentKind, KindSession, Msg, agent_kind
+from longhaul import CustomAgent, CustomAgentSession, Msg, custom_agent
 
 
-@agent_kind("word_count")
-class WordCount(AgentKind):
+@custom_agent("word_count")
+class WordCount(CustomAgent):
     """Reads the files that a request names, counts their words, and writes the counts down. No model is asked."""
 
-    async def reply(self, msg: Msg, session: KindSession) -> str:
+    async def reply(self, msg: Msg, session: CustomAgentSession) -> str:
         names = re.findall(r"[\w./-]+\.txt", msg.get_text_content())
         if not names:
             return "Name the text files whose words are to be counted."
@@ -27,8 +27,8 @@ class WordCount(AgentKind):
         return "\n".join(lines) if written.ok else f"The counts were not written: {written.text}"
 
 
-@agent_kind("router")
-class Router(AgentKind):
+@custom_agent("router")
+class Router(CustomAgent):
     """Hands a request to the one of two agents that it is for."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Router(AgentKind):
     async def observe(self, msg: Msg) -> None:
         self.urgent = self.urgent or "urgent" in msg.get_text_content().lower()
 
-    async def reply(self, msg: Msg, session: KindSession) -> str:
+    async def reply(self, msg: Msg, session: CustomAgentSession) -> str:
         text = msg.get_text_content()
         agent = "billing" if re.search(r"\b(bill|invoice|refund)", text, re.IGNORECASE) else "support"
         await session.say(f"I hand this to {agent}.")
@@ -48,11 +48,11 @@ class Router(AgentKind):
         return "I have taken it back from the agent that worked on it." if tools else ""
 
 
-@agent_kind("debate")
-class Debate(AgentKind):
+@custom_agent("debate")
+class Debate(CustomAgent):
     """Two agents speak for and against, two rounds; the agent's own model judges."""
 
-    async def reply(self, msg: Msg, session: KindSession) -> str:
+    async def reply(self, msg: Msg, session: CustomAgentSession) -> str:
         said: list[str] = []
         for _ in range(2):
             for speaker in ("advocate", "sceptic"):

@@ -18,11 +18,11 @@ class AuditLog(Middleware):
     name = "audit_log"
 
     async def on_acting(self, use: ToolUse, context: RuntimeContext, call_next: RunTool) -> ToolOutput:
-        begun = time.time()
+        started = time.time()
         output = await call_next(use)
         line = {
-            "at": begun,
-            "seconds": round(time.time() - begun, 3),
+            "at": started,
+            "seconds": round(time.time() - started, 3),
             "user": context.user_id,
             "session": context.session_id,
             "request": context.request_id,

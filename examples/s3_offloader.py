@@ -35,7 +35,7 @@ class S3Offloader:
         self._headers = {"Authorization": authorization} if authorization else {}
 
     async def offload_context(self, session_id: str, msgs: Sequence[Msg], **kwargs: Any) -> str:
-        """Append by writing the object anew. It must still be the one that was read (If-Match, If-None-Match), or
+        """Append by writing the object again. It must still be the one that was read (If-Match, If-None-Match), or
         messages of another worker would get lost."""
         data: dict[str, bytes] = {}
         lines = lines_of(msgs, batch_of(msgs, str(kwargs.get("batch") or "")), self._collecting(data))

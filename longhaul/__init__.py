@@ -8,7 +8,7 @@ _homes: dict[str, str] = {}
 """Each public name with the module that it comes from; empty before the first is asked for."""
 
 
-def _listed() -> dict[str, str]:
+def _list_names() -> dict[str, str]:
     import pkgutil  # noqa: PLC0415  whoever imports a room of ours needs no list
 
     for line in (pkgutil.get_data(__name__, "__init__.pyi") or b"").decode().splitlines() if not _homes else ():
@@ -20,10 +20,10 @@ def _listed() -> dict[str, str]:
 
 def __getattr__(name: str) -> object:
     if name == "__all__":
-        return sorted(one for one in _listed() if _can_be_had(one))
+        return sorted(one for one in _list_names() if _can_be_had(one))
     if name.startswith("_"):
         raise AttributeError(f"longhaul has no {name!r}", name=name)
-    if home := _listed().get(name):
+    if home := _list_names().get(name):
         try:
             globals()[name] = found = getattr(_loaded(home), name)
         except ModuleNotFoundError as error:
@@ -35,7 +35,7 @@ def __getattr__(name: str) -> object:
 
 
 def _loaded(home: str) -> object:
-    """The module. The sandbox of a workflow would load it anew for each run, with other classes than all others have;
+    """The module. The sandbox of a workflow would load it again for each run, with other classes than all others have;
     it is that of its worker instead."""
     import sys  # noqa: PLC0415  as above
     from importlib import import_module  # noqa: PLC0415
@@ -66,7 +66,9 @@ def _unknown(name: str) -> Exception:
     import dis  # noqa: PLC0415
     import sys  # noqa: PLC0415
 
-    meant = difflib.get_close_matches(name, _listed(), n=1) or [one for one in _homes if one.lower() == name.lower()]
+    meant = difflib.get_close_matches(name, _list_names(), n=1) or [
+        one for one in _homes if one.lower() == name.lower()
+    ]
     sentence = f"longhaul has no {name!r}; " + (f"did you mean {meant[0]!r}?" if meant else "see docs/people/names.md")
     asking = sys._getframe(2)  # noqa: SLF001
     imports = asking.f_code.co_code[asking.f_lasti] == dis.opmap["IMPORT_FROM"]
@@ -74,4 +76,4 @@ def _unknown(name: str) -> Exception:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_listed()})
+    return sorted({*globals(), *_list_names()})

@@ -27,9 +27,9 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from longhaul.activities.worker_output import mask_logs
 from longhaul.agent.plain.errors import BadSetup
-from longhaul.starter.hosting.requirements import check_lasting, check_shared
-from longhaul.starter.reach.connection import Naming, let_go, over_connection, settle_before_exit
+from longhaul.starter.connection.connect import Naming, let_go, over_connection, settle_before_exit
 from longhaul.starter.settings import Settings
+from longhaul.starter.worker_host.requirements import check_lasting, check_shared
 from longhaul.worker import hosted, secrets_of
 from longhaul.workflow import PLACE, AgentsPlace
 from longhaul.workflows.hubs import AgentHub
@@ -82,7 +82,7 @@ class LonghaulPlugin(SimplePlugin):
             return
         async with AsyncExitStack() as opened:
             try:
-                agents = await opened.enter_async_context(_hosting(worker.client, self.settings))
+                agents = await opened.enter_async_context(_worker_host(worker.client, self.settings))
             except BaseException:
                 # A worker that never ran would keep whoever shuts it down waiting for ever.
                 stopping = asyncio.create_task(worker.shutdown())
@@ -120,7 +120,7 @@ class _Placing(Interceptor):
 
 
 def _with_longhaul(runner: WorkflowRunner | None) -> WorkflowRunner:
-    """The sandbox loads nothing of ours anew for each workflow: its values are data, and its rules pure functions."""
+    """The sandbox loads nothing of ours again for each workflow: its values are data, and its rules pure functions."""
     if isinstance(runner, SandboxedWorkflowRunner):
         return replace(runner, restrictions=runner.restrictions.with_passthrough_modules("longhaul"))
     return cast(WorkflowRunner, runner)
@@ -140,7 +140,7 @@ _hosts: dict[tuple[int, str, str], _Host] = {}
 
 
 @asynccontextmanager
-async def _hosting(client: Client, settings: Settings) -> AsyncIterator[asyncio.Task[None]]:
+async def _worker_host(client: Client, settings: Settings) -> AsyncIterator[asyncio.Task[None]]:
     """The task of the worker that polls for agents, of whoever came first; raises what has kept it from starting."""
     place = id(client.service_client), client.namespace, settings.task_queue
     host = _hosts.get(place)

@@ -41,7 +41,7 @@ class LoopThread:
     """An event loop in a thread: servers and workers live there while each test has a loop of its own."""
 
     def __init__(self) -> None:
-        from longhaul.starter.hosting.own_process import new_event_loop  # noqa: PLC0415  see the docstring above
+        from longhaul.starter.worker_host.own_process import new_event_loop  # noqa: PLC0415  see the docstring above
 
         self._loop = new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="longhaul-testing", daemon=True)
@@ -87,8 +87,8 @@ def longhaul_loop() -> Iterator[LoopThread]:
 def longhaul_server(longhaul_loop: LoopThread, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of a Temporal development server of this run, which keeps the machine's time. Override it to test on a
     server that runs already."""
-    from longhaul.starter.provision.dev_server import DevServer, DevServerSettings  # noqa: PLC0415
-    from longhaul.starter.provision.temporal_cli import find_temporal  # noqa: PLC0415
+    from longhaul.starter.dev_server.dev_server import DevServer, DevServerSettings  # noqa: PLC0415
+    from longhaul.starter.dev_server.temporal_cli import find_temporal  # noqa: PLC0415
     from longhaul.workflows.contract import SEARCH_ATTRIBUTES  # noqa: PLC0415
 
     folder = tmp_path_factory.mktemp("temporal")

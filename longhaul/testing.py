@@ -38,9 +38,9 @@ from longhaul.starter.client.agent_files import load_agent
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.reading.queries import NoSession
 from longhaul.starter.client.session import Session
-from longhaul.starter.hosting.replay import replay_failure, replayer
-from longhaul.starter.reach.connection import connect, joined, let_go
+from longhaul.starter.connection.connect import connect, joined, let_go
 from longhaul.starter.settings import Settings
+from longhaul.starter.worker_host.replay import replay_failure, replayer
 from longhaul.worker import build
 from longhaul.workflows.contract import DATA_CONVERTER, PendingCall, Status
 
@@ -157,7 +157,7 @@ class AgentEnvironment:
     settings: Settings
     skip_time: Callable[[timedelta], Awaitable[None]] | None = None
     """None where the server cannot move time."""
-    _begun: list[Session] = field(default_factory=list[Session])
+    _started: list[Session] = field(default_factory=list[Session])
 
     @property
     def app(self) -> Longhaul:
@@ -173,7 +173,7 @@ class AgentEnvironment:
         if says is not None:
             spec = spec.model_copy(update={"model": scripted(says)})
         session = self.app.session(name or f"test-{uuid4().hex[:12]}", user=user or None, agent=spec)
-        self._begun.append(session)
+        self._started.append(session)
         return session
 
     async def approve(self, session: Session, tool: str = "", *, by: str = "tester", reason: str = "") -> Msg:
@@ -201,7 +201,7 @@ class AgentEnvironment:
         """Until the session waits for somebody, or has nothing to do. Raises AssertionError after a minute."""
         try:
             async with asyncio.timeout(STARTING.total_seconds()):
-                while not await session.has_begun() or (await session.status()).status == "working":  # noqa: ASYNC110  it notifies nobody
+                while not await session.has_started() or (await session.status()).status == "working":  # noqa: ASYNC110  it notifies nobody
                     await asyncio.sleep(0.02)
         except TimeoutError:
             raise AssertionError(
@@ -215,7 +215,7 @@ class AgentEnvironment:
         if self.skip_time is None:
             raise BadSetup("move_time: this server keeps the machine's time; use the fixture longhaul_time_env instead")
         await self.skip_time(by)
-        for session in self._begun:
+        for session in self._started:
             with suppress(NoSession):
                 await session.status()  # answered once the session has done what its timers asked for
 
@@ -254,12 +254,12 @@ class AgentEnvironment:
     async def end_sessions(self) -> None:
         """Terminate the sessions of this environment that are open. Without their worker they would wait for ever, and
         each inbox of a later test for them."""
-        open_ones = {session.workflow_id for session in self._begun}
+        open_ones = {session.workflow_id for session in self._started}
         with suppress(RPCError):  # a server that moves time has no index; then sub-agents are left to its end
             query = f"TaskQueue = '{self.settings.task_queue}' AND ExecutionStatus = 'Running'"
             open_ones |= {row.id async for row in self.client.list_workflows(query)}
         for workflow_id in open_ones:
-            with suppress(RPCError):  # one that has not begun, or is over
+            with suppress(RPCError):  # one that has not started, or is over
                 await self.client.get_workflow_handle(workflow_id).terminate("the test is over")
 
 
@@ -385,9 +385,9 @@ async def replay(*recorded: Path | str, client: Client | None = None) -> None:
     for file in files:
         text = await asyncio.to_thread(file.read_text, encoding="utf-8")
         history = WorkflowHistory.from_json(file.stem, text)
-        begun = history.events[0].workflow_execution_started_event_attributes
+        started = history.events[0].workflow_execution_started_event_attributes
         # Values are read for the session that they were sent to.
-        if why := await replay_failure(this_code, WorkflowHistory(begun.workflow_id or file.stem, history.events)):
+        if why := await replay_failure(this_code, WorkflowHistory(started.workflow_id or file.stem, history.events)):
             broken.append(f"{file.name}: {why}")
     if broken:
         raise AssertionError(f"{len(broken)} of {len(files)} sessions would break:\n" + "\n".join(broken))

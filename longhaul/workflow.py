@@ -23,8 +23,8 @@ with workflow.unsafe.imports_passed_through():
     from pydantic import BaseModel, TypeAdapter, ValidationError
 
     from longhaul.agent.entries import RequestAccepted, When
-    from longhaul.agent.letters.bodies import ANSWERED, ASK, AskAnswer, AskFromWorkflow
-    from longhaul.agent.letters.request_operations import digest_of_request
+    from longhaul.agent.operations.bodies import ANSWERED, ASK, AskAnswer, AskFromWorkflow
+    from longhaul.agent.operations.request_operations import digest_of_request
     from longhaul.agent.permission.rulebook import BadRule, check_book
     from longhaul.agent.plain import ids
     from longhaul.agent.plain.errors import shortened, what_is_wrong
@@ -291,7 +291,7 @@ class RunningAsk(Generic[T]):
             self._sent = not await _signal(self.order.workflow_id, ASK, body)  # a session that was reset goes on
             return None
         except ValidationError:
-            closed = Closed(seq=0, generation=0)
+            closed = Closed(seq=0, incarnation=0)
         return closed.answer if closed.answer is not None and closed.answer.request_id == request_id else None
 
 

@@ -33,7 +33,7 @@ from longhaul.workflows.contract import PendingCall, Status
 _STYLES = {"+": "green", "-": "red", "@": "cyan", "\\": "dim"}
 
 
-def said(text: str) -> Text:
+def model_text(text: str) -> Text:
     """What the model writes to a person."""
     return Text(harmless(text))
 
@@ -360,7 +360,7 @@ def decided(event: AgentEvent, tool_of: Callable[[str], str]) -> list[Text]:
     return lines
 
 
-def asked(event: AgentEvent) -> list[Text]:
+def waiting_calls_text(event: AgentEvent) -> list[Text]:
     """The calls that wait from now on, and for whom."""
     whom = "a person" if event.type == "REQUIRE_USER_CONFIRM" else "an external system"
     if event.value and (server := event.value.get("asked_by")):
@@ -413,8 +413,8 @@ _TOLD: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "budget_exhausted": lambda value: f"out of budget: {'; '.join(Lack(**lack).told() for lack in value['lacks'])}",
     "budget_changed": _budgeted,
     "stop_asked": lambda value: f"to stop in the background{_by(value)}: {', '.join(value['call_ids'])}",
-    "doubt_probed": _probed,
-    "doubt_settled": lambda value: f"resolved by {value['by'] or 'somebody'}: it {_FOUND[value['happened']]}",
+    "outcome_probed": _probed,
+    "outcome_resolved": lambda value: f"resolved by {value['by'] or 'somebody'}: it {_FOUND[value['happened']]}",
     "repaired": _repaired,
     "request_adjusted": lambda value: " ".join(value["adjusted"]),
     "context_compressed": lambda _: "the context was compressed",
@@ -424,12 +424,12 @@ _TOLD: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         "plan mode: the agent changes nothing" if value["active"] else "plan mode has ended"
     ),
     "worker_left": lambda value: f"worker {value['worker']} was shut down; another worker continues",
-    "provider_away": lambda value: (
+    "provider_unavailable": lambda value: (
         f"waits for the model's provider (try {value['attempt']} failed), next try at "
         f"{when(value['next_try'], seconds=True)}: {value['reason']}"
     ),
     "worker_lacks": lambda value: f"waits for a worker that can continue: {value['reason']}",
-    "host_away": lambda value: f"parked: {value['reason']}",
+    "host_unavailable": lambda value: f"parked: {value['reason']}",
     "host_back": lambda value: f"host {value['host']} is back",
     "reminded": lambda _: "somebody was reminded of a call that waits",
     "escalated": lambda value: f"escalated to {value.get('to') or 'somebody else'}: nobody has answered",

@@ -61,10 +61,10 @@ def line_of_call(waiting: WaitingLine) -> InboxLine:
     match call.waits_for:
         case "budget":
             what = Text.assemble(("more budget: ", "yellow"), one_line(call.reason))
-        case "wake-up":
+        case "event":
             until = f" until {render.when(call.wakes_at)}" if call.wakes_at else ""
             what = Text(f"asleep{until}, or until the event {one_line(visible(call.event))!r}", "dim")
-        case "settlement":
+        case "resolution":
             what = Text.assemble(("outcome unknown: ", "yellow"), _done_by(call))
         case _ if call.asked is not None:
             what = Text.assemble(("an MCP server asks: ", "yellow"), one_line(visible(in_words(call.asked))))
@@ -76,8 +76,8 @@ def line_of_call(waiting: WaitingLine) -> InboxLine:
 
 def line_of_stopped(card: SessionCard, status: Status) -> InboxLine:
     """Of a session that does nothing until somebody resumes it."""
-    if status.hold:
-        return InboxLine(card.waiting_since, card, Text(f"quarantined: {one_line(status.hold)}", "red"))
+    if status.quarantine:
+        return InboxLine(card.waiting_since, card, Text(f"quarantined: {one_line(status.quarantine)}", "red"))
     return InboxLine(status.paused_since, card, Text(one_line(render_session.paused(status)), "magenta"))
 
 
@@ -163,7 +163,7 @@ def calls_in_full(
         shown[of] += 1
         number = f", {shown[of]} of {together[of]}" if together[of] > 1 else ""
         how = render_pending.how_to_answer(each.place.session_id, each.call, flags_of(each))
-        if each.call.waits_for == "wake-up":
+        if each.call.waits_for == "event":
             until = [Text(f"  {line}") for line in render_pending.deadline(each.call)]
             yield [Text(f"{name(each.card)}, asleep", style="bold"), *until, how]
         else:

@@ -194,11 +194,11 @@ def how_to_answer(session_id: str, call: PendingCall, flags: Sequence[str] = ())
     if call.waits_for == "outside":
         outputs = [example(call.asked), "decline"] if call.asked is not None else ["TEXT"]
         return _commands([["result", session_id, call.call_id, "--output", text, *flags] for text in outputs])
-    if call.waits_for == "wake-up":
+    if call.waits_for == "event":
         return _commands([["notify", session_id, call.event, *flags]])
-    if call.waits_for == "settlement":
+    if call.waits_for == "resolution":
         words = ("--happened", "--did-not")
-        return _commands([["settle", session_id, call.call_id, word, *flags] for word in words])
+        return _commands([["resolve", session_id, call.call_id, word, *flags] for word in words])
     if call.waits_for == "budget":
         lacks = [f"--raise-{lack['name']}" for lack in json.loads(call.input)["lacks"]]
         answers = [[*lacks[:1], "N"], ["--stop"], ["--summarise"]]

@@ -201,8 +201,10 @@ def keeping(status: Status) -> Iterator[Text]:
         current = f": {one_line(status.current_task)}" if status.current_task else ""
         yield Text(f"tasks {status.tasks_done}/{status.tasks_total}{current}")
     yield from plans(status)
-    if status.doubts:
-        yield Text(f"{_counted(status.doubts, 'call')} has an unknown outcome: nobody knows whether it ran", "yellow")
+    if status.unknown_outcomes:
+        yield Text(
+            f"{_counted(status.unknown_outcomes, 'call')} has an unknown outcome: nobody knows whether it ran", "yellow"
+        )
     if status.budget:
         yield from (Text(one_line(line)) for line in status.budget.lines())
     yield from standing_still(status)
@@ -227,18 +229,18 @@ def plans(status: Status) -> Iterator[Text]:
 
 def standing_still(status: Status) -> Iterator[Text]:
     """Who or what keeps the session from going on, and what lets it."""
-    if status.hold:
-        yield Text(f"quarantined: {one_line(status.hold)}", "red")
+    if status.quarantine:
+        yield Text(f"quarantined: {one_line(status.quarantine)}", "red")
     if status.paused_since:
         yield Text(f"{one_line(paused(status))}, {ago(status.paused_since)}", "magenta")
-    if status.hold or status.paused_since:
+    if status.quarantine or status.paused_since:
         flags = render.flags_for(status.user_id, status.agent)
         resume = shlex.join(["longhaul", "resume", status.session_id, *flags])
-        yield Text(f"  to continue: {one_line(resume)}", "red" if status.hold else "magenta")
+        yield Text(f"  to continue: {one_line(resume)}", "red" if status.quarantine else "magenta")
     if status.outage:
         yield Text(one_line(visible(status.outage.told(partial(render.when, seconds=True)))), "yellow")
-    if status.host_away:
-        yield Text(f"parked: {one_line(status.host_away)}", "yellow")
+    if status.host_unavailable:
+        yield Text(f"parked: {one_line(status.host_unavailable)}", "yellow")
     elif status.lacking:
         yield Text(f"waits for a worker that can continue: {one_line(status.lacking)}", "yellow")
     if status.shutdown_interrupted:
@@ -261,7 +263,11 @@ def _counted(number: int, thing: str) -> str:
 
 
 def transcript(
-    messages: Iterable[Msg], *, width: int, whole_by: WholeBy | None = None, said: Callable[[str], Text] = render.said
+    messages: Iterable[Msg],
+    *,
+    width: int,
+    whole_by: WholeBy | None = None,
+    said: Callable[[str], Text] = render.model_text,
 ) -> Iterator[Text]:
     """Every message in order; each call with its result on one line, where the result came, and the end of what one
     said that failed. `whole_by`: what shows all of a call, by its id; `said`: how a model's text is shown."""
@@ -274,7 +280,7 @@ def transcript(
                 case ThinkingBlock():
                     yield render.thought(block.thinking)
                 case HintBlock():
-                    yield Text.assemble(("hint: ", "dim"), render.said(_hint_text(block)))
+                    yield Text.assemble(("hint: ", "dim"), render.model_text(_hint_text(block)))
                 case DataBlock():
                     yield Text(f"[{one_line(block.source.media_type)} {one_line(block.name or '')}]", style="dim")
                 case ToolCallBlock():
@@ -323,8 +329,8 @@ def _hint_text(block: HintBlock) -> str:
 _WAITS = {
     "person": "waits for a person",
     "outside": "waits for an external system",
-    "wake-up": "asleep",
-    "settlement": "nobody knows whether it ran",
+    "event": "asleep",
+    "resolution": "nobody knows whether it ran",
     "budget": "waits for more budget",
 }
 
@@ -363,7 +369,7 @@ def refusals(status: Status) -> Iterator[Text]:
     """What was sent to the session and changed nothing."""
     if not status.refused:
         return
-    yield Text(f"{_counted(status.refused, 'letter')} refused; the last:", style="yellow")
+    yield Text(f"{_counted(status.refused, 'operation')} refused; the last:", style="yellow")
     for refusal in status.last_refusals:
         what, why = one_line(refusal.get("name", "")), one_line(refusal.get("reason", ""))
         yield Text(f"  {ago(refusal.get('at', ''))}  {what}: {why}")

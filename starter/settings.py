@@ -38,7 +38,7 @@ _OTHERS = ("TRUST", "TEMPORAL_CLI", "LOG", "NOTIFY_KEY", "AGENTS", "UID", "GID")
 OTHER_VARIABLES = frozenset(f"{PREFIX}{name}" for name in _OTHERS)
 """Read elsewhere, or by the composition alone."""
 NEARLY = 0.8
-"""As `difflib` measures; so far off is one letter too few, or two in the wrong order."""
+"""As `difflib` measures; so far off is one operation too few, or two in the wrong order."""
 Liveness = Annotated[float, Field(ge=SHORTEST_SECONDS, le=LONGEST_SECONDS)]
 
 
@@ -187,7 +187,7 @@ class Settings(BaseSettings):
     {namespace} and {workflow_id} may stand there too."""
     model: str = ""
     """For `run` and `chat` when no `--model` and no agent file names one."""
-    notices: Literal["auto", "osc9", "osc777", "off"] = "auto"
+    notifications: Literal["auto", "osc9", "osc777", "off"] = "auto"
     """How `chat` and `run` have the terminal tell the desktop that a call waits: `auto` where it is known to, by the
     sequence that it is known to take; off."""
     player: str = ""

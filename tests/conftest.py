@@ -18,9 +18,9 @@ import pytest
 
 from longhaul.activities.process.sandbox import bwrap_problem
 from longhaul.activities.process.threads import NotingPool
-from longhaul.starter.hosting.own_process import collect_rarely, new_event_loop
-from longhaul.starter.provision.dev_server import DYNAMIC_CONFIG, DevServer, DevServerSettings
-from longhaul.starter.provision.temporal_cli import Say, TemporalCliMissing, find_temporal
+from longhaul.starter.dev_server.dev_server import DYNAMIC_CONFIG, DevServer, DevServerSettings
+from longhaul.starter.dev_server.temporal_cli import Say, TemporalCliMissing, find_temporal
+from longhaul.starter.worker_host.own_process import collect_rarely, new_event_loop
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
 from tests.limits import SURE_SECONDS, limit
 from tests.servers.aimock import Aimock, aimock_server, find_aimock

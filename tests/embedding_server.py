@@ -1,8 +1,8 @@
 """A server of embeddings of the tests' own on a real port, as OpenAI's API has them: texts that share pieces of words
 are near.
 
-Its vectors count the words of a text and the groups of three letters in them, each at a place that its hash names: no
-model, but the same for ever, and near where a word is spelt otherwise.
+Its vectors count the words of a text and the groups of three operations in them, each at a place that its hash names:
+no model, but the same for ever, and near where a word is spelt otherwise.
 """
 
 import json
@@ -38,7 +38,7 @@ class EmbeddingServer:
 
 
 def vector_of(text: str) -> list[float]:
-    """Whole words weigh three times what a group of letters does."""
+    """Whole words weigh three times what a group of operations does."""
     found = [0.0] * PLACES
     for word in re.findall(r"\w+", text.casefold()):
         marked = f"<{word}>"

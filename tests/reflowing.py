@@ -1,9 +1,9 @@
-"""A terminal's screen that became wider or narrower: cut, as xterm does it, or laid out anew, as most others do."""
+"""A terminal's screen that became wider or narrower: cut, as xterm does it, or laid out again, as most others do."""
 
 import pyte
 
 
-def laid_out_anew(screen: pyte.HistoryScreen, columns: int, rows: int, history: int) -> pyte.HistoryScreen:
+def laid_out_again(screen: pyte.HistoryScreen, columns: int, rows: int, history: int) -> pyte.HistoryScreen:
     """Its lines on a screen of another size, the cursor behind the last one; colours are lost.
 
     A line that fills its row goes on in the next one.
@@ -17,9 +17,9 @@ def laid_out_anew(screen: pyte.HistoryScreen, columns: int, rows: int, history: 
         if len(text) < screen.columns:
             lines.append("")
     lines.pop()
-    anew = pyte.HistoryScreen(columns, rows, history=history, ratio=0.5)
-    pyte.Stream(anew).feed("\r\n".join(lines))
-    return anew
+    again = pyte.HistoryScreen(columns, rows, history=history, ratio=0.5)
+    pyte.Stream(again).feed("\r\n".join(lines))
+    return again
 
 
 def shown(screen: pyte.HistoryScreen) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import fault_ledger, first_token, interrupting, sandbox_start
-from benchmarks.fault_ledger import SERVER, WORKER, Fault, Ledger
+from benchmarks.fault_ledger import SERVER, WORKER, Fault, SessionState
 from benchmarks.pages import p95, publish, spread
 from tests.e2e.crash.crash_full import Verdict
 
@@ -50,7 +50,7 @@ def test_first_tokens_are_told_by_stream() -> None:
 
 @pytest.mark.proves("X13")
 def test_the_ledger_counts_faults_and_what_they_did() -> None:
-    ledger = Ledger()
+    ledger = SessionState()
     ledger.faults += [
         Fault(WORKER, "7 activity task started", 5, 1.0),
         Fault(WORKER, "", 4, 2.0),
@@ -58,7 +58,7 @@ def test_the_ledger_counts_faults_and_what_they_did() -> None:
     ]
     ledger.verdicts += [
         Verdict("calm"),
-        Verdict("unsure", doubts=("send", "sign")),
+        Verdict("unsure", unknown_outcomes=("send", "sign")),
         Verdict("broken", lost="no result of ['put']", doubled=("send",), unsaid=("sign",)),
     ]
 

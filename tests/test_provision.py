@@ -21,9 +21,9 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
-from longhaul.starter.provision.dev_server import DevServer, DevServerFailed, DevServerSettings
-from longhaul.starter.provision.processes import bound_to_parent, run_within
-from longhaul.starter.provision.temporal_cli import TemporalCliMissing, cache_directory, find_temporal
+from longhaul.starter.dev_server.dev_server import DevServer, DevServerFailed, DevServerSettings
+from longhaul.starter.dev_server.processes import bound_to_parent, run_within
+from longhaul.starter.dev_server.temporal_cli import TemporalCliMissing, cache_directory, find_temporal
 from tests.limits import SURE_SECONDS
 
 pytestmark = pytest.mark.server
@@ -277,7 +277,7 @@ def test_nothing_outlives_a_parent_that_is_killed() -> None:
     sleeper = bound_to_parent(["sleep", "60"])
     script = (
         "import os, subprocess, sys, time\n"
-        "from longhaul.starter.provision.processes import bound_to_parent\n"
+        "from longhaul.starter.dev_server.processes import bound_to_parent\n"
         "child = subprocess.Popen(bound_to_parent(['sleep', '60']), stdout=subprocess.DEVNULL)\n"
         "time.sleep(0.5)\n"
         "print(child.pid, flush=True)\n"

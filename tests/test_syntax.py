@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.syntax import tree_of
+from tests.codebase.syntax import tree_of
 
 
 class Lost:

@@ -9,7 +9,7 @@ import pytest
 
 REPOSITORY = Path(__file__).parent.parent
 ASK = (
-    "import ctypes; from longhaul.starter.hosting.own_process import keep_to_itself; keep_to_itself(); "
+    "import ctypes; from longhaul.starter.worker_host.own_process import keep_to_itself; keep_to_itself(); "
     "print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))"
 )
 
@@ -26,7 +26,7 @@ def test_files_that_were_open_around_a_worker_are_not_handed_on_to_its_programs(
     """uvloop closes none of them."""
     began = (
         "import asyncio; "
-        "from longhaul.starter.hosting.own_process import keep_to_itself, new_event_loop; "
+        "from longhaul.starter.worker_host.own_process import keep_to_itself, new_event_loop; "
         "keep_to_itself(); run = asyncio.create_subprocess_exec; "
         "main = lambda: asyncio.wait_for(spawn(), 20)\n"
         "async def spawn(): await (await run('ls', '/proc/self/fd')).wait()\n"

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from longhaul.activities.models.providers import Providers
-from longhaul.starter.hosting.requirements import Refusal, check_lasting, check_shared
-from longhaul.starter.provision.dev_server import DevServer
-from longhaul.starter.reach.connection import connect, let_go
+from longhaul.starter.connection.connect import connect, let_go
+from longhaul.starter.dev_server.dev_server import DevServer
 from longhaul.starter.settings import Settings
+from longhaul.starter.worker_host.requirements import Refusal, check_lasting, check_shared
 from longhaul.stores.state.file_store import MemoryStore
 from longhaul.worker import build
 from tests.e2e.processes import ROOT, WorkerSettings, environment

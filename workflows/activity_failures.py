@@ -5,9 +5,9 @@ from temporalio.exceptions import TimeoutError as TemporalTimeout
 
 from longhaul.activities.contract import LOST_ATTEMPTS, MODEL_FAILED, NOT_HERE, OUT_OF_BUDGET
 from longhaul.agent import entries as e
-from longhaul.agent.fold.agent_state import OpenCall
-from longhaul.agent.fold.synthetic_results import failed_to_run, outcome_unknown, stopped_under_way
-from longhaul.agent.letters.bodies import LEAVING
+from longhaul.agent.operations.bodies import LEAVING
+from longhaul.agent.reducer.agent_state import OpenCall
+from longhaul.agent.reducer.synthetic_results import failed_to_run, outcome_unknown, stopped_under_way
 from longhaul.agent.steps import Finish
 from longhaul.agent.values.conversation.messages import ErrorInfo, FinishedReason, Usage
 from longhaul.agent.values.conversation.tools import Effect
@@ -53,12 +53,12 @@ def restore_failed(error: ActivityError) -> e.RestoreFailed:
     _let_cancellation_pass(error)
     info = error_info(error)
     what = info.message.rstrip(".")
-    why = f"Whether this session has had an earlier life is unknown: {what}. Resume it to try again."
+    why = f"Whether this session has had an earlier incarnation is unknown: {what}. Resume it to try again."
     return e.RestoreFailed(error=ErrorInfo(type=info.type, message=why))
 
 
 def checkpoint_failed(error: ActivityError, events: int) -> e.CheckpointFailed:
-    """`events`: how long the history was when the checkpoint was begun."""
+    """`events`: how long the history was when the checkpoint was started."""
     _let_cancellation_pass(error)
     return e.CheckpointFailed(error=error_info(error), events=events)
 
@@ -83,7 +83,7 @@ def not_examined(calls: list[OpenCall], error: ActivityError) -> e.CallsExamined
     _let_cancellation_pass(error)
     why = f"what it would touch could not be found out: {error_info(error).message}"
     return e.CallsExamined(
-        facts={call.block.id: call.facts.model_copy(update={"arguments_error": why}) for call in calls}
+        analysis={call.block.id: call.analysis.model_copy(update={"arguments_error": why}) for call in calls}
     )
 
 
@@ -109,11 +109,11 @@ def not_taken_in(call: OpenCall, error: ActivityError) -> e.ToolReturned:
     return e.ToolReturned(result=result, outside=True)
 
 
-def not_probed(call_id: str, why: str) -> e.DoubtProbed:
-    return e.DoubtProbed(call_id=call_id, finding="unknown", detail=why)
+def not_probed(call_id: str, why: str) -> e.OutcomeProbed:
+    return e.OutcomeProbed(call_id=call_id, finding="unknown", detail=why)
 
 
-def probe_failed(call_id: str, error: ActivityError) -> e.DoubtProbed:
+def probe_failed(call_id: str, error: ActivityError) -> e.OutcomeProbed:
     _let_cancellation_pass(error)
     return not_probed(call_id, f"it could not be looked: {error_info(error).message}")
 

@@ -71,7 +71,7 @@ def call_model(config: ModelConfig, liveness: float, summary: str, *, waits: boo
 
     `liveness`: as `Prepared` has it: with a dead worker's call its price is paid twice, but a person may be waiting.
     `waits`: no other model could take the call, so an outage is waited out. Then attempts are not counted here, but by
-    the activity, which tells an outage from what no waiting mends (`activities.attempt.model_attempts`).
+    the activity, which tells an outage from what no waiting fixes (`activities.attempt.model_attempts`).
     """
     if waits and config.outage_wait_seconds:
         longest = config.outage_wait_seconds + config.call_timeout_seconds
@@ -134,7 +134,7 @@ def greet_host(host: str) -> ActivityConfig:
     return ActivityConfig(
         summary=f"wait for host {host[:60]}",
         start_to_close_timeout=timedelta(seconds=10),
-        # Nobody has begun it yet, so there is no end to wait for.
+        # Nobody has started it yet, so there is no end to wait for.
         cancellation_type=ActivityCancellationType.TRY_CANCEL,
         retry_policy=_LOOK_AGAIN,
     )
@@ -180,9 +180,11 @@ def checkpoint() -> ActivityConfig:
 
 
 def restore(*, prepares: bool = False) -> ActivityConfig:
-    """A session can't begin without knowing whether it has begun before: it waits for the store for two minutes."""
+    """A session can't begin without knowing whether it has started before: it waits for the store for two minutes."""
     return ActivityConfig(
-        summary="look for an earlier life, tools and workspace" if prepares else "look for an earlier life",
+        summary="look for an earlier incarnation, tools and workspace"
+        if prepares
+        else "look for an earlier incarnation",
         schedule_to_close_timeout=timedelta(seconds=120),
         heartbeat_timeout=timedelta(seconds=5),
         retry_policy=RetryPolicy(initial_interval=FIRST_RETRY, maximum_interval=timedelta(seconds=5)),
@@ -269,7 +271,7 @@ def run_in_background(effect: Effect, liveness: float, summary: str) -> Activity
 
 
 def await_command(liveness: float) -> ActivityConfig:
-    """Of one that an earlier run has begun: tried again until its worker is asked, or so often that nobody has it."""
+    """Of one that an earlier run has started: tried again until its worker is asked, or so often that nobody has it."""
     return ActivityConfig(
         summary="await a command in the background",
         start_to_close_timeout=timedelta(seconds=LONGEST_SECONDS + 60),

@@ -15,10 +15,10 @@ from temporalio.workflow import ActivityHandle
 
 from longhaul.activities.contract import AWAIT_COMMAND, AwaitCommand
 from longhaul.agent import entries as e
-from longhaul.agent.decisions.background_commands import begun, ended, lost
-from longhaul.agent.fold.agent_state import OpenCall, effect_of
-from longhaul.agent.permission.call_facts import CallFacts
-from longhaul.agent.record import Record
+from longhaul.agent.decisions.background_commands import ended, lost, started
+from longhaul.agent.journal import Journal
+from longhaul.agent.permission.call_analysis import CallAnalysis
+from longhaul.agent.reducer.agent_state import OpenCall, effect_of
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.workspace import host_queue
 from longhaul.agent.values.subagents import BASH
@@ -32,11 +32,11 @@ class Background:
 
     def __init__(
         self,
-        record: Record,
+        journal: Journal,
         write: Callable[[e.AnyEntry], None],
         beside: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
     ) -> None:
-        self._record = record
+        self._journal = journal
         self._write = write
         self._beside = beside
         self.running: dict[str, ActivityHandle[RawValue]] = {}
@@ -44,39 +44,39 @@ class Background:
         self._stopped = set[str]()
 
     def begin(self, call: OpenCall) -> None:
-        tool = self._record.provided.tools[call.block.name]
+        tool = self._journal.provided.tools[call.block.name]
         effect = effect_of(call, tool)
-        ask = activity_inputs.run_tool(self._record, call, workflow.info().run_id)
-        liveness, summary = self._record.provided.liveness, activity_inputs.summary_of(call)
+        ask = activity_inputs.run_tool(self._journal, call, workflow.info().run_id)
+        liveness, summary = self._journal.provided.liveness, activity_inputs.summary_of(call)
         how = activity_options.run_in_background(effect, liveness, summary)
-        if host := self._record.spec.host:
+        if host := self._journal.spec.host:
             how["task_queue"] = host_queue(workflow.info().task_queue, host)  # it begins when the host is there
         handle: ActivityHandle[RawValue] = workflow.start_activity(tool.name, ask, result_type=RawValue, **how)
         self.running[call.block.id] = handle
-        for entry in begun(self._record, call):
+        for entry in started(self._journal, call):
             self._write(entry)
         self._beside(self._until_over(call.block.id, handle, partial(activity_failures.call_failed, call, effect)))
 
     def take_over(self, call_id: str) -> None:
-        """Of a command that an earlier run has begun."""
-        how = activity_options.await_command(self._record.provided.liveness)
-        if host := self._record.spec.host:
+        """Of a command that an earlier run has started."""
+        how = activity_options.await_command(self._journal.provided.liveness)
+        if host := self._journal.spec.host:
             how["task_queue"] = host_queue(workflow.info().task_queue, host)
         ask = AwaitCommand(
             call_id=call_id,
             arguments=None,
             tool_digest="",
             effect=Effect.READ,
-            facts=CallFacts(),
-            place=activity_inputs.place(self._record),
-            agent=self._record.spec.name,
-            epoch=self._record.context.epoch,
-            result_limit=self._record.spec.context_config.tool_result_limit,
-            model=self._record.spec.model,
-            offloader=self._record.spec.offloader,
-            postprocess=self._record.spec.postprocess.get(BASH, ""),
-            unwanted=self._record.commands[call_id].unwanted,
-            runtime=runtime(self._record),
+            analysis=CallAnalysis(),
+            place=activity_inputs.place(self._journal),
+            agent=self._journal.spec.name,
+            epoch=self._journal.context.epoch,
+            result_limit=self._journal.spec.context_config.tool_result_limit,
+            model=self._journal.spec.model,
+            offloader=self._journal.spec.offloader,
+            postprocess=self._journal.spec.postprocess.get(BASH, ""),
+            unwanted=self._journal.commands[call_id].unwanted,
+            runtime=runtime(self._journal),
         )
         handle: ActivityHandle[RawValue] = workflow.start_activity(AWAIT_COMMAND, ask, result_type=RawValue, **how)
         self.running[call_id] = handle
@@ -87,12 +87,12 @@ class Background:
     def stop_unwanted(self) -> None:
         """Cancel those that are to stop."""
         for call_id, handle in self.running.items():
-            if self._record.commands[call_id].unwanted and call_id not in self._stopped:
+            if self._journal.commands[call_id].unwanted and call_id not in self._stopped:
                 self._stopped.add(call_id)
                 handle.cancel()
 
     def _lose(self, call_id: str) -> None:
-        for entry in lost(self._record, call_id, workflow.info().workflow_id):
+        for entry in lost(self._journal, call_id, workflow.info().workflow_id):
             self._write(entry)
 
     async def _until_over(
@@ -106,7 +106,7 @@ class Background:
         try:
             outcome = result_of(await handle, e.ToolOutcome).root
         except (ActivityError, asyncio.CancelledError) as error:
-            stopped = self._record.commands[call_id].unwanted and is_cancelled_exception(error)
+            stopped = self._journal.commands[call_id].unwanted and is_cancelled_exception(error)
             # A run that a worker takes out of its memory is cancelled too, and so is a whole session.
             if workflow.cancellation_reason() is not None or not (stopped or isinstance(error, ActivityError)):
                 raise
@@ -122,5 +122,5 @@ class Background:
                     return
                 outcome = failed(error)
         del self.running[call_id]
-        for entry in ended(self._record, call_id, outcome, workflow.info().workflow_id):
+        for entry in ended(self._journal, call_id, outcome, workflow.info().workflow_id):
             self._write(entry)

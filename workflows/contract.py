@@ -23,13 +23,13 @@ from longhaul.activities.contract import TranscriptPage as TranscriptPage
 from longhaul.activities.contract import WorkerEnvironment as WorkerEnvironment
 from longhaul.agent.entries import RequestAccepted, Segment
 from longhaul.agent.hub_membership import HubShown, HubState, Member
-from longhaul.agent.letters.bodies import AskAnswer, ChildReport
-from longhaul.agent.letters.peer_operations import HubSays
-from longhaul.agent.life.rollover_state import Carried
+from longhaul.agent.incarnation.continued_state import Carried
+from longhaul.agent.journal import Journal
+from longhaul.agent.operations.bodies import AskAnswer, ChildReport
+from longhaul.agent.operations.peer_operations import HubSays
 from longhaul.agent.permission.preview import Preview
 from longhaul.agent.plain.ids import fairness_key
 from longhaul.agent.plain.values import OpenValue, Value, sparse
-from longhaul.agent.record import Record
 from longhaul.agent.values.budget import NOTHING_SPENT, ModelSpent
 from longhaul.agent.values.conversation.messages import ErrorInfo, Msg, ServerAsked
 from longhaul.agent.values.conversation.tools import TemporalTarget
@@ -38,9 +38,9 @@ from longhaul.agent.values.prompt_cache import Missed, MissReason
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.subagents import Asker, BackgroundCommand, Child, Parent
 from longhaul.agent.views.event_types import AgentEvent
-from longhaul.agent.views.events import away_words
+from longhaul.agent.views.events import unavailable_words
 from longhaul.agent.views.session_views import BudgetStanding, PlanStanding
-from longhaul.workflows.payload_converter import BLOBS_AWAY as BLOBS_AWAY
+from longhaul.workflows.payload_converter import BLOBS_UNREACHABLE as BLOBS_UNREACHABLE
 from longhaul.workflows.payload_converter import DATA_CONVERTER as DATA_CONVERTER
 from longhaul.workflows.payload_converter import HISTORY_LOST as HISTORY_LOST
 from longhaul.workflows.payload_converter import BlobGone as BlobGone
@@ -76,22 +76,22 @@ def _second(moment: str) -> str:
     return f"{moment[:19].replace('T', ' ')} UTC"
 
 
-def outage(record: Record) -> Outage | None:
-    lacking = record.life.lacking
+def outage(journal: Journal) -> Outage | None:
+    lacking = journal.incarnation.lacking
     if lacking is None or lacking.away is None:
         return None
-    return Outage(why=lacking.why, **away_words(lacking.away))
+    return Outage(why=lacking.why, **unavailable_words(lacking.away))
 
 
-def lacking(record: Record) -> str:
+def lacking(journal: Journal) -> str:
     """What the workers that were asked lack for the next step. A provider that is away is another matter."""
-    found = record.life.lacking
+    found = journal.incarnation.lacking
     return found.why if found is not None and found.away is None else ""
 
 
 WORKFLOW = "AgentSession"
 SCHEDULED = "ScheduledRequest"
-"""The workflow of one firing of a schedule."""
+"""The workflow of one scheduled run of a schedule."""
 HUB = "AgentHub"
 ENVIRONMENT = "WorkerEnvironment"
 """The workflow that asks a worker what it has around it."""
@@ -178,7 +178,7 @@ def priority_of(spec: AgentSpec, user: str | None, indexed: Callable[[str], str]
 
 
 class SessionStart(OpenValue):
-    """Input of a session's first run, and of each run after a roll-over (then with `carried`)."""
+    """Input of a session's first run, and of each run after a continue-as-new (then with `carried`)."""
 
     session_id: str
     user_id: str | None = sparse(None)
@@ -194,16 +194,16 @@ class SessionStart(OpenValue):
 
 
 class HubStart(OpenValue):
-    """Input of a hub's first run, and of each run after a roll-over."""
+    """Input of a hub's first run, and of each run after a continue-as-new."""
 
     hub: HubState
 
 
 class ToMember(OpenValue):
-    """A hub's letter, and where it goes."""
+    """A hub's operation, and where it goes."""
 
     member: Member
-    letter: HubSays
+    operation: HubSays
 
 
 class HubMember(OpenValue):
@@ -282,7 +282,8 @@ class PendingCall(OpenValue):
     signed: bool = sparse(False)
     """Only a signed decision counts."""
     preview: Preview | None = sparse(None)
-    """What to show to whoever decides. None: its tool is not known any more, or the call has run and is in doubt."""
+    """What to show to whoever decides. None: its tool is not known any more, or the call has run and is of unknown
+    outcome."""
     asked: ServerAsked | None = sparse(None)
     """Of a call whose MCP server asks: the questions, with the schema of each answer; `reason` has them in words."""
     path: str = sparse("")
@@ -298,17 +299,17 @@ class Waits(OpenValue):
     """The first ones, as far as there is room."""
     left_out: int = sparse(0)
     """Further calls that wait."""
-    hold: str = sparse("")
+    quarantine: str = sparse("")
     paused_since: str = sparse("")
     paused_by: str = sparse("")
     paused_why: str = sparse("")
     """These as in `Status`."""
-    host_away: str = sparse("")
+    host_unavailable: str = sparse("")
     """Why nothing goes on: the host of its workspace is away."""
 
 
 class WaitingRequest(OpenValue):
-    """A request that has not begun."""
+    """A request that has not started."""
 
     request_id: str
     reply_id: str
@@ -336,7 +337,7 @@ class Status(OpenValue):
     requests: tuple[WaitingRequest, ...] = sparse(())
     """The first that wait, in their order."""
     pending: int = 0
-    doubts: int = 0
+    unknown_outcomes: int = 0
     """Calls of which nobody has said yet whether they happened."""
     messages: int = 0
     context_tokens: int = 0
@@ -390,9 +391,9 @@ class Status(OpenValue):
     """The newest entry that changed something: what `replace_state` expects."""
     saved_seq: int = 0
     """The state as of this entry stands in the state store."""
-    generation: int = 1
-    """Lives of the session: it closes when it is idle for long, and opens again."""
-    hold: str = ""
+    incarnation: int = 1
+    """Incarnations of the session: it closes when it is idle for long, and opens again."""
+    quarantine: str = ""
     """Why it does nothing until somebody resumes it."""
     paused_since: str = sparse("")
     """ISO time; empty for a session that is not paused."""
@@ -407,7 +408,7 @@ class Status(OpenValue):
     """That worker."""
     lacking: str = sparse("")
     """What the next step waits for: no worker that was asked has that tool, folder or middleware."""
-    host_away: str = sparse("")
+    host_unavailable: str = sparse("")
     """The same of a workspace that lies on one host, which is away; it is waited for without end."""
     outage: Outage | None = sparse(None)
     """The model's provider is away, and the reply waits for it."""
@@ -456,7 +457,7 @@ class Closed(OpenValue):
     """What a session answers that has closed of itself: the store holds all of it up to this entry."""
 
     seq: int
-    generation: int
+    incarnation: int
     report: ChildReport | None = sparse(None)
     """Of a sub-agent that closes with the end of its task."""
     answer: AskAnswer | None = sparse(None)

@@ -2,7 +2,7 @@
 the one worker that keeps an MCP server for it.
 
 A host that is away is noticed by a step that nobody takes. The session says so and waits, for as long as it takes: a
-task in the host's own queue is answered when somebody polls there again, and the step is taken anew.
+task in the host's own queue is answered when somebody polls there again, and the step is taken again.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from temporalio.workflow import ActivityConfig
 
 from longhaul.activities.contract import GREET_HOST, NOT_HERE, GreetHost, RunTool
 from longhaul.agent import entries as e
-from longhaul.agent.record import Record
+from longhaul.agent.journal import Journal
 from longhaul.agent.values.spec.mcp import worker_queue
 from longhaul.agent.values.spec.workspace import host_queue
 from longhaul.workflows import activity_options
@@ -30,8 +30,8 @@ Answer = TypeVar("Answer")
 class AtFiles:
     """The activities of one session that touch its files."""
 
-    def __init__(self, record: Record, write: Callable[[e.AnyEntry], None], underway: Underway) -> None:
-        self._record = record
+    def __init__(self, journal: Journal, write: Callable[[e.AnyEntry], None], underway: Underway) -> None:
+        self._journal = journal
         self._write = write
         self._underway = underway
         self._elsewhere, self._away = set[str](), set[str]()
@@ -48,8 +48,8 @@ class AtFiles:
         *,
         once: bool = False,
     ) -> Answer:
-        """As `Underway.run`; `call_id` of a tool's call, and whether it may be begun `once` alone."""
-        host = self._record.spec.host
+        """As `Underway.run`; `call_id` of a tool's call, and whether it may be started `once` alone."""
+        host = self._journal.spec.host
         if not host:
             return await self._underway.run(name, ask, answer, how)
         bound = _bound(host_queue(workflow.info().task_queue, host), how)
@@ -76,7 +76,7 @@ class AtFiles:
             return None
         held = ask.model_copy(update={"held": True})
         there = _bound(worker_queue(workflow.info().task_queue, holder), how)
-        asks_first = not (self._record.spec.host or holder in self._elsewhere)
+        asks_first = not (self._journal.spec.host or holder in self._elsewhere)
         for attempt in (how, there) if asks_first else (there,):
             try:
                 # Nobody but the holder can take it, so what is lacking is not waited for.
@@ -96,12 +96,12 @@ class AtFiles:
 
     def _raise_if_interrupted(self) -> None:
         """An interrupt in the same task as the end of an activity finds nothing any more that it could cancel."""
-        if self._record.interrupted:
+        if self._journal.interrupted:
             raise WorkInterrupted
 
     async def _until_back(self, host: str, doing: str, call_id: str) -> None:
         """Raises WorkInterrupted."""
-        if not self._record.life.host_away:
+        if not self._journal.incarnation.host_unavailable:
             why = (
                 f"its workspace is on host {host!r}, which is unavailable: no worker takes the work of that host. It "
                 f"continues as soon as one runs there with LONGHAUL_HOST={host}"
@@ -110,7 +110,7 @@ class AtFiles:
         how = activity_options.greet_host(host)
         how["task_queue"] = host_queue(workflow.info().task_queue, host)
         back = await self._underway.run(GREET_HOST, GreetHost(host=host), e.HostBack, how)
-        if self._record.life.host_away:
+        if self._journal.incarnation.host_unavailable:
             self._write(back)
 
 
@@ -120,7 +120,7 @@ def _bound(queue: str, how: ActivityConfig) -> ActivityConfig:
 
 
 def _may_begin(error: ActivityError, *, once: bool) -> bool:
-    """Whether the step lay in the queue until its time was up. A `once` call begins anew only where no attempt before
+    """Whether the step lay in the queue until its time was up. A `once` call begins again only where no attempt before
     that one had done anything: a new activity would know nothing of them."""
     late = error.cause
     if not isinstance(late, TemporalTimeout) or late.type is not TimeoutType.SCHEDULE_TO_START:

@@ -19,8 +19,8 @@ with workflow.unsafe.imports_passed_through():
 
     from longhaul.agent import hub_membership
     from longhaul.agent.hub_membership import Member, put_out
-    from longhaul.agent.letters.bodies import Unusable
-    from longhaul.agent.letters.peer_operations import HubSays
+    from longhaul.agent.operations.bodies import Unusable
+    from longhaul.agent.operations.peer_operations import HubSays
     from longhaul.agent.values.hubs import MEMBER_SAID
     from longhaul.agent.views.session_views import MemberSaid
     from longhaul.workflows.contract import (
@@ -33,11 +33,11 @@ with workflow.unsafe.imports_passed_through():
         HubStart,
         ToMember,
     )
-    from longhaul.workflows.letters import LARGEST_LETTER, MAX_NAME, Turns, decode, weigh
+    from longhaul.workflows.operations import LARGEST_OPERATION, MAX_NAME, Turns, decode, weigh
 
-ROLL_OVER_EVENTS = 2_000
-LETTER_SECONDS = 10
-"""After which a letter is sent again, by another worker where one was killed."""
+CONTINUE_AS_NEW_EVENTS = 2_000
+OPERATION_SECONDS = 10
+"""After which an operation is sent again, by another worker where one was killed."""
 ANSWER_SECONDS = 20
 """After which whoever waits until all have heard is told who has not, and asks again."""
 
@@ -49,7 +49,7 @@ class AgentHub:
     @workflow.init
     def __init__(self, start: HubStart) -> None:
         self._hub = start.hub
-        self._life = workflow.info().first_execution_run_id
+        self._incarnation = workflow.info().first_execution_run_id
         self._telling: dict[str, asyncio.Task[None]] = {}
         """By member."""
         self._turns = Turns()
@@ -69,11 +69,11 @@ class AgentHub:
                 await self._all_answered()
                 return self.show()
             if self._is_long():
-                # Letters under way are sent again by the next run.
+                # Operations under way are sent again by the next run.
                 await self._all_answered()
                 workflow.continue_as_new(HubStart(hub=self._hub), task_timeout=TASK_TIMEOUT, memo=workflow.memo())
-            for member, letter in self._to_tell():
-                self._telling[member.name] = asyncio.create_task(self._tell(member, letter))
+            for member, operation in self._to_tell():
+                self._telling[member.name] = asyncio.create_task(self._tell(member, operation))
 
     @workflow.signal(dynamic=True)
     async def on_signal(self, name: str, arguments: Sequence[RawValue]) -> None:
@@ -86,7 +86,7 @@ class AgentHub:
         except (Unusable, ValidationError, TypeError) as error:
             workflow.logger.warning("a signal to a hub could not be used: %s", str(error)[:300])
             return
-        self._hub = hub_membership.member_said(self._hub, said, self._life)
+        self._hub = hub_membership.member_said(self._hub, said, self._incarnation)
 
     @workflow.update(dynamic=True)
     async def on_update(self, name: str, arguments: Sequence[RawValue]) -> dict[str, Any]:
@@ -104,8 +104,8 @@ class AgentHub:
     @on_update.validator
     def accept_update(self, name: str, arguments: Sequence[RawValue]) -> None:
         """Turn away what is too large for the history."""
-        if (size := weigh(arguments)) > LARGEST_LETTER:
-            most = f"the most is {LARGEST_LETTER // 1000} kB"
+        if (size := weigh(arguments)) > LARGEST_OPERATION:
+            most = f"the most is {LARGEST_OPERATION // 1000} kB"
             raise ApplicationError(
                 f"{name[:MAX_NAME]}: the body has {size // 1000} kB, and {most}", type=REFUSED, non_retryable=True
             )
@@ -151,11 +151,11 @@ class AgentHub:
         return {"known": behind is not None, "behind": behind or [], "told": told}
 
     def _to_tell(self) -> list[tuple[Member, HubSays]]:
-        """Members to which no letter is under way, and what they are to hear next."""
+        """Members to which no operation is under way, and what they are to hear next."""
         own = workflow.info().workflow_id
         free = [member for member in self._hub.members if member.name not in self._telling]
-        letters = [(member, hub_membership.due(self._hub, member, self._life, own)) for member in free]
-        return [(member, letter) for member, letter in letters if letter is not None]
+        operations = [(member, hub_membership.due(self._hub, member, self._incarnation, own)) for member in free]
+        return [(member, operation) for member, operation in operations if operation is not None]
 
     def _has_work(self) -> bool:
         over = self._hub.ended and not self._hub.members
@@ -164,16 +164,16 @@ class AgentHub:
 
     def _is_long(self) -> bool:
         info = workflow.info()
-        return info.get_current_history_length() > ROLL_OVER_EVENTS or info.is_continue_as_new_suggested()
+        return info.get_current_history_length() > CONTINUE_AS_NEW_EVENTS or info.is_continue_as_new_suggested()
 
-    async def _tell(self, member: Member, letter: HubSays) -> None:
-        """One letter; the next is found when this one has come."""
+    async def _tell(self, member: Member, operation: HubSays) -> None:
+        """One operation; the next is found when this one has come."""
         try:
             await workflow.execute_activity(
                 TELL_MEMBER,
-                ToMember(member=member, letter=letter),
-                summary=f"tell {member.name} of {len(letter.words)} words"[:100],
-                start_to_close_timeout=timedelta(seconds=LETTER_SECONDS),
+                ToMember(member=member, operation=operation),
+                summary=f"tell {member.name} of {len(operation.words)} words"[:100],
+                start_to_close_timeout=timedelta(seconds=OPERATION_SECONDS),
                 retry_policy=RetryPolicy(maximum_interval=timedelta(seconds=30)),
             )
         except ActivityError as error:
@@ -181,7 +181,7 @@ class AgentHub:
                 raise
             self._hub = put_out(self._hub, member, str(error.cause or error))
         else:
-            self._hub = hub_membership.delivered(self._hub, member.name, letter)
+            self._hub = hub_membership.delivered(self._hub, member.name, operation)
         del self._telling[member.name]
 
     async def _all_answered(self) -> None:

@@ -1,12 +1,13 @@
 """Payloads above a limit go by reference: the SDK's external storage over a blob store, kept apart by session.
 
 Written by whoever sends (a client, a worker), read by whoever receives. A blob that can't be had is no error here, for
-one would fail the workflow task, for ever, before our code could refuse the letter: it becomes a payload that says so.
+one would fail the workflow task, for ever, before our code could refuse the operation: it becomes a payload that says
+so.
 
 Payloads encrypted, each with the key of the session that it belongs to: the SDK's codec over a keyring.
 
 It runs outside of workflow code, in the client and beside the worker's tasks. What can't be decrypted for good is no
-error here, for one would fail the workflow task before our code could refuse the letter: it becomes a payload that
+error here, for one would fail the workflow task before our code could refuse the operation: it becomes a payload that
 says so, as a blob that is gone does. A key store that is away is one: then the task is tried again.
 
 Carries values to Temporal and back: pydantic JSON, large ones by reference, and nothing that a stranger sends can
@@ -64,7 +65,7 @@ DRIVER = "longhaul"
 BY_REFERENCE_BYTES = 256 * 1024
 """Payloads from here on go by reference; pages of queries are smaller."""
 
-BLOBS_AWAY = "what this session stores outside of its history can't be reached"
+BLOBS_UNREACHABLE = "what this session stores outside of its history can't be reached"
 """How the sentence begins of a session that needs a blob while its store is away: it goes on by itself."""
 MISSING = b"longhaul/blob-missing"
 """Encoding of a payload whose blob can't be had; its data says why."""
@@ -121,7 +122,7 @@ class BlobDriver(StorageDriver):
         except NoBlob as error:
             return missing(key, str(error))
         except BlobsUnavailable as error:
-            raise BlobsUnavailable(f"{BLOBS_AWAY}: {error}") from error
+            raise BlobsUnavailable(f"{BLOBS_UNREACHABLE}: {error}") from error
         except DecodeError:
             return missing(key, f"the blob {key} is no value that was sent")
         payload.metadata[KEY] = key.encode()
@@ -165,7 +166,7 @@ class EncryptedPayloads(PayloadCodec, WithSerializationContext):
 
     def __init__(self, keys: SessionKeys, owner: str | None = None, *, begins: bool = False) -> None:
         """`owner`: whose payloads these are; None: of nobody that is known here. `begins`: whether he may be given a
-        key although his was deleted: a new life of a session begins with what its client sends."""
+        key although his was deleted: a new incarnation of a session begins with what its client sends."""
         self.keys = keys
         self._owner = owner
         self._begins = begins
@@ -193,7 +194,7 @@ class EncryptedPayloads(PayloadCodec, WithSerializationContext):
                     spelt = _AS_PAYLOAD + payload.SerializeToString(deterministic=True)
                 key_id, data = await self.keys.encrypt(owner, spelt, begins=begins)
             except Unavailable as error:
-                raise BlobsUnavailable(f"{BLOBS_AWAY}: {error}") from error
+                raise BlobsUnavailable(f"{BLOBS_UNREACHABLE}: {error}") from error
             sealed.append(Payload(metadata={"encoding": ENCRYPTED, KEY_ID: key_id.encode()}, data=data))
         return sealed
 
@@ -209,7 +210,7 @@ class EncryptedPayloads(PayloadCodec, WithSerializationContext):
         try:
             plain = _read(await self.keys.decrypt(self._owner, key_id, payload.data))
         except Unavailable as error:
-            raise BlobsUnavailable(f"{BLOBS_AWAY}: {error}") from error
+            raise BlobsUnavailable(f"{BLOBS_UNREACHABLE}: {error}") from error
         except (Damaged, DecodeError, LookupError) as error:
             return Payload(metadata={"encoding": MISSING, KEY: WITH_KEY + key_id.encode()}, data=str(error).encode())
         if blob is not None:
@@ -262,7 +263,7 @@ class WithinCodec(PayloadCodec, WithSerializationContext):
             try:
                 await self.outer.decode(await self.outer.encode([Payload(metadata=_JSON, data=b"0")]))
             except Exception:  # noqa: BLE001  as above
-                raise BlobsUnavailable(f"{BLOBS_AWAY}: the codec around it does not work: {error}") from error
+                raise BlobsUnavailable(f"{BLOBS_UNREACHABLE}: the codec around it does not work: {error}") from error
             why = f"the codec around it can't decode it: {type(error).__name__}: {error}"
             return Payload(metadata={"encoding": MISSING, KEY: BY_CODEC}, data=why[:LONGEST_WHY].encode())
         return plain
@@ -270,7 +271,7 @@ class WithinCodec(PayloadCodec, WithSerializationContext):
 
 class EncryptedFailures(FailureConverter, WithSerializationContext):
     """Has message and stack encrypted of what an activity failed with, for a provider may quote what it was sent, and
-    of why a letter or a start was refused, for that quotes a bit of it.
+    of why an operation or a start was refused, for that quotes a bit of it.
 
     What the session itself says, when a task or a query of it fails, is in sentences of our own: the server shows them
     to whoever asks why nothing goes on, and that must not need a key.
@@ -359,7 +360,7 @@ class SessionConverter(DataConverter):
 
     The SDK resolves references before our code runs, and fails the workflow task for ever when it can't: one forged
     signal would stop a session. What no honest sender of ours has made is left as it is, so that it reaches
-    `letters.decode`, which refuses its encoding. Without a blob store that is every reference.
+    `operations.decode`, which refuses its encoding. Without a blob store that is every reference.
     """
 
     _bound: dict[tuple[str, str, str], Self] = field(
@@ -562,8 +563,8 @@ def why_missed(payload: Payload) -> str | None:
 
 
 def why_start_missed(payload: Payload) -> str | None:
-    """The same for the input of a run. What a roll-over has carried is the session itself, which nobody could forge
-    and nothing can stand in for: the task fails until it is there."""
+    """The same for the input of a run. What a continue-as-new has carried is the session itself, which nobody could
+    forge and nothing can stand in for: the task fails until it is there."""
     if workflow.info().continued_run_id is None:
         return why_missed(payload)
     _check_still_had(payload)

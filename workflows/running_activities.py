@@ -10,7 +10,7 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError, is_cancelled_exception
 from temporalio.workflow import ActivityConfig, ActivityHandle, LocalActivityConfig
 
-from longhaul.activities.contract import MAYBE_BEGUN
+from longhaul.activities.contract import MAYBE_STARTED
 from longhaul.workflows.payload_converter import result_of
 
 Answer = TypeVar("Answer")
@@ -20,8 +20,8 @@ class WorkInterrupted(Exception):
     """An activity was cancelled, because the reply that it worked for was interrupted."""
 
 
-class MaybeBegun(Exception):
-    """A worker that is lost may have begun it within the same task: it is not begun a second time there."""
+class MaybeStarted(Exception):
+    """A worker that is lost may have started it within the same task: it is not started a second time there."""
 
 
 async def undisturbed(name: str, ask: object, answer: type[Answer], how: ActivityConfig) -> Answer:
@@ -103,7 +103,7 @@ class Underway:
 
     async def run_fused(self, name: str, ask: object, answer: type[Answer], how: LocalActivityConfig) -> Answer | None:
         """Run it within the session's own task; returns its answer, or None where there is none. Raises Interrupted, or
-        MaybeBegun."""
+        MaybeStarted."""
         handle: ActivityHandle[RawValue] = workflow.start_local_activity(name, ask, result_type=RawValue, **how)
         self._handles[handle] = False
         try:
@@ -118,8 +118,8 @@ class Underway:
             cause: BaseException | None = error
             while cause is not None and not isinstance(cause, ApplicationError):
                 cause = cause.__cause__
-            if cause is not None and cause.type == MAYBE_BEGUN:
-                raise MaybeBegun from None
+            if cause is not None and cause.type == MAYBE_STARTED:
+                raise MaybeStarted from None
             return None
         finally:
             del self._handles[handle]

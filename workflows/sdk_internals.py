@@ -83,8 +83,8 @@ def forget(worker: Worker, run_id: str) -> None:
 
 
 def let_tasks_take(worker: Worker, seconds: int) -> None:
-    """Let a workflow task take as long as the server does. Ten thousand letters that came while no worker looked are a
-    second's work for the SDK alone, and more on a busy machine: given up after the stock two seconds, they would be
+    """Let a workflow task take as long as the server does. Ten thousand operations that came while no worker looked are
+    a second's work for the SDK alone, and more on a busy machine: given up after the stock two seconds, they would be
     tried again for ever. The SDK has no public word for it."""
     if worker._workflow_worker is not None:  # noqa: SLF001
         worker._workflow_worker._deadlock_timeout_seconds = seconds  # noqa: SLF001

@@ -11,21 +11,21 @@ from temporalio.exceptions import ActivityError
 from longhaul.activities import contract as world
 from longhaul.agent import entries as e
 from longhaul.agent.decisions.background_commands import is_wanted
-from longhaul.agent.decisions.call_verdicts import with_own_call_ids
+from longhaul.agent.decisions.call_rulings import with_own_call_ids
 from longhaul.agent.decisions.model_turn import (
-    BegunStep,
-    begun,
+    StartedStep,
     parting_words,
+    started,
     why_overdue,
     with_new_adjustments,
     with_tools_from_before,
 )
 from longhaul.agent.entries import Verified, VerifyDecisions
-from longhaul.agent.fold.agent_state import effect_of
-from longhaul.agent.fold.context_state import Cut
-from longhaul.agent.letters.approval_operations import settle
-from longhaul.agent.life.rollover_state import Carried
-from longhaul.agent.record import Record
+from longhaul.agent.incarnation.continued_state import Carried
+from longhaul.agent.journal import Journal
+from longhaul.agent.operations.approval_operations import conclude_verification
+from longhaul.agent.reducer.agent_state import effect_of
+from longhaul.agent.reducer.context_state import Cut
 from longhaul.agent.steps import HandleInterrupt, Memorise, Probe, Report, Tell, TellAsker, TellHub, Think, Verify
 from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.values.conversation.tools import Effect
@@ -44,24 +44,24 @@ AHEAD_ENTRIES = 2
 
 
 class Doing:
-    """The doing hand of a session. What comes of a step is in the record when its method returns, but for calls and
+    """The doing hand of a session. What comes of a step is in the journal when its method returns, but for calls and
     checkpoints, which run beside whatever else happens."""
 
-    def __init__(self, record: Record, write: Callable[[e.AnyEntry], None]) -> None:
-        self._record = record
+    def __init__(self, journal: Journal, write: Callable[[e.AnyEntry], None]) -> None:
+        self._journal = journal
         self._write = write
         self.underway = Underway()
-        self._at_files = AtFiles(record, write, self.underway)
-        self.fused = FusedReads(record, self.underway)
+        self._at_files = AtFiles(journal, write, self.underway)
+        self.fused = FusedReads(journal, self.underway)
         self._temporal_calls = TemporalCalls(self.underway)
-        self.children = Children(record, write, self.beside)
-        self.background = Background(record, write, self.beside)
+        self.children = Children(journal, write, self.beside)
+        self.background = Background(journal, write, self.beside)
         self.running: dict[str, asyncio.Task[None]] = {}
         """Calls, by id."""
         self.checkpointing: asyncio.Task[None] | None = None
         self.crash: BaseException | None = None
         """A defect of ours in a task of its own: the session's task has to fail like one in its loop."""
-        self.begun: BegunStep | None = None
+        self.started: StartedStep | None = None
         """Of those that ask a model, or look for what it needs: the one that is under way."""
         self._slow = False
         """Whether a checkpoint within the task has taken too long: activities write the further ones of this run."""
@@ -69,20 +69,22 @@ class Doing:
         """Found for the first reply together with what was there before it; good where this is the newest entry."""
 
     async def restore(self, now: int) -> EventsSoFar | None:
-        """Returns the events of the earlier life that was found, if there was one."""
+        """Returns the events of the earlier incarnation that was found, if there was one."""
         # A run that went on from another one has been restored there, but for one that follows on a reset.
-        ask = activity_inputs.restore(self._record, workflow.info().workflow_id, workflow.info().continued_run_id or "")
-        asked_at = self._record.seq
+        ask = activity_inputs.restore(
+            self._journal, workflow.info().workflow_id, workflow.info().continued_run_id or ""
+        )
+        asked_at = self._journal.seq
         how = activity_options.restore(prepares=ask.ahead is not None)
         try:
-            found = await within_task.restored(self._record, ask)
+            found = await within_task.restored(self._journal, ask)
             if found is None:
                 found = await undisturbed(world.RESTORE, ask, e.Restored, how)
         except ActivityError as error:
             self._write(activity_failures.restore_failed(error))
             return None
         carried = None if found.carried is None else Carried.model_validate(found.carried)
-        self._record.restore(found.model_copy(update={"prepared": None}), carried.ledger if carried else None, now)
+        self._journal.restore(found.model_copy(update={"prepared": None}), carried.session if carried else None, now)
         self._ahead = None if found.prepared is None else (asked_at + AHEAD_ENTRIES, found.prepared)
         return carried.events if carried else None
 
@@ -90,11 +92,11 @@ class Doing:
         self.checkpointing = self.beside(self._checkpoint(events, before, closing=closing))
 
     async def _checkpoint(self, events: int, before: EventsSoFar, *, closing: bool) -> None:
-        ask = activity_inputs.checkpoint(self._record, closing=closing)
+        ask = activity_inputs.checkpoint(self._journal, closing=closing)
         outcome: e.Checkpointed | e.CheckpointFailed | None
         try:
             outcome = None
-            if (full := within_task.to_write(self._record, ask, before, slow=self._slow)) is not None:
+            if (full := within_task.to_write(self._journal, ask, before, slow=self._slow)) is not None:
                 outcome = await within_task.checkpointed(full)
                 self._slow = outcome is None
             if outcome is None:
@@ -108,10 +110,10 @@ class Doing:
     async def prepare(self, reply: str) -> None:
         ahead, self._ahead = self._ahead, None
         self.fused.begin_reply()
-        if ahead is not None and ahead[0] == self._record.seq:
+        if ahead is not None and ahead[0] == self._journal.seq:
             self._write(ahead[1])
             return
-        ask = activity_inputs.prepare_reply(self._record, workflow.info().workflow_id)
+        ask = activity_inputs.prepare_reply(self._journal, workflow.info().workflow_id)
         try:
             prepared = None if ask.is_under_way else await self.fused.prepare(ask)
             if prepared is None:
@@ -119,26 +121,26 @@ class Doing:
                     how = activity_options.prepare()
                     prepared = await self._at_files.run(world.PREPARE_REPLY, ask, e.Prepared, how)
         except WorkInterrupted:
-            if ask.is_under_way or not self._record.interrupted:
-                return  # it is ended as any reply in its midst, or prepared anew
-            words, overdue = parting_words(self._record), why_overdue(self._record)
+            if ask.is_under_way or not self._journal.interrupted:
+                return  # it is ended as any reply in its midst, or prepared again
+            words, overdue = parting_words(self._journal), why_overdue(self._journal)
             self._write(e.ReplyFinished(reply_id=reply, reason=FinishedReason.INTERRUPTED, error=overdue, said=words))
         except ActivityError as error:
             failed = activity_failures.reply_failed(reply, error)
             why = failed.error.message if failed.error else ""
-            self._write(with_tools_from_before(self._record, why) if ask.is_under_way else failed)
+            self._write(with_tools_from_before(self._journal, why) if ask.is_under_way else failed)
         else:
             self._write(prepared)
 
     async def think(self, step: Think) -> None:
         model = step.model
-        ask = activity_inputs.call_model(self._record, step, self.fused.along())
+        ask = activity_inputs.call_model(self._journal, step, self.fused.along())
         try:
             how = activity_options.call_model(
                 ask.config,
-                self._record.provided.liveness,
+                self._journal.provided.liveness,
                 activity_inputs.summary_of_thought(ask),
-                waits=activity_inputs.is_last_model(self._record, model),
+                waits=activity_inputs.is_last_model(self._journal, model),
             )
             with self._by_settings(world.CALL_MODEL):
                 said = await self._at_files.run(world.CALL_MODEL, ask, e.ModelSaid, how)
@@ -149,20 +151,20 @@ class Doing:
             if (
                 not activity_failures.is_left(error)
                 and not activity_failures.is_out_of_budget(error)
-                and not self._record.interrupted
+                and not self._journal.interrupted
             ):
                 self._write(activity_failures.model_failed(model, error))
         else:
             if workflow.cancellation_reason() is not None:
                 raise asyncio.CancelledError  # what it has half said must not keep a cancelled session going
-            reads, said = said.reads, with_new_adjustments(said.model_copy(update={"reads": {}}), self._record)
-            said = with_own_call_ids(said, self._record)
+            reads, said = said.reads, with_new_adjustments(said.model_copy(update={"reads": {}}), self._journal)
+            said = with_own_call_ids(said, self._journal)
             self._write(said)
             self.fused.bring(reads, said.message, lost=said.lost_attempts > 0)
 
     async def handle_interrupt(self) -> None:
         """No interrupt concerns it: it is what comes of one."""
-        ask = activity_inputs.handle_interrupt(self._record)
+        ask = activity_inputs.handle_interrupt(self._journal)
         try:
             how = activity_options.handle_interrupt()
             handled = await undisturbed(world.HANDLE_INTERRUPT, ask, e.InterruptHandled, how)
@@ -172,7 +174,7 @@ class Doing:
 
     async def memorise(self) -> None:
         """No interrupt concerns it: what it writes down has been said."""
-        ask = activity_inputs.record_memory(self._record)
+        ask = activity_inputs.record_memory(self._journal)
         try:
             how = activity_options.record_memory()
             recorded = await undisturbed(world.RECORD_MEMORY, ask, e.MemoryRecorded, how)
@@ -181,10 +183,10 @@ class Doing:
         self._write(recorded)
 
     async def compress(self, cut: Cut) -> None:
-        ask, epoch = activity_inputs.compress(self._record, cut), self._record.context.epoch
+        ask, epoch = activity_inputs.compress(self._journal, cut), self._journal.context.epoch
         try:
-            waits = activity_inputs.needs_model(self._record, ask)
-            how = activity_options.compress(ask.config, self._record.provided.liveness, waits=waits)
+            waits = activity_inputs.needs_model(self._journal, ask)
+            how = activity_options.compress(ask.config, self._journal.provided.liveness, waits=waits)
             with self._by_settings(world.COMPRESS):
                 shorter = await self._at_files.run(world.COMPRESS, ask, e.ContextCompressed, how)
         except WorkInterrupted:
@@ -196,29 +198,29 @@ class Doing:
             else:
                 self._write(activity_failures.compression_failed(error, lost))
         else:
-            if self._record.context.epoch == epoch:
-                self._write(with_new_adjustments(shorter, self._record))
+            if self._journal.context.epoch == epoch:
+                self._write(with_new_adjustments(shorter, self._journal))
             else:
                 self._release(1)  # the state was replaced meanwhile: it is a summary of another context
 
     @contextmanager
     def _by_settings(self, activity: str) -> Iterator[None]:
-        self.begun = begun(activity, self._record)
+        self.started = started(activity, self._journal)
         try:
             yield
         finally:
-            self.begun = None
+            self.started = None
 
     def _release(self, lost: int) -> None:
         """What was put aside for a call that gave no answer."""
-        if self._record.account is not None and self._record.account.open:
+        if self._journal.account is not None and self._journal.account.open:
             self._write(e.BudgetReleased(lost=lost))
 
     async def examine(self, call_ids: tuple[str, ...]) -> None:
-        calls = [activity_inputs.open_call(self._record, call_id) for call_id in call_ids]
-        ask = activity_inputs.examine_calls(self._record, calls)
+        calls = [activity_inputs.open_call(self._journal, call_id) for call_id in call_ids]
+        ask = activity_inputs.examine_calls(self._journal, calls)
         try:
-            liveness, analyzed = self._record.provided.liveness, ask.analysis is not None
+            liveness, analyzed = self._journal.provided.liveness, ask.risk_analysis is not None
             how = activity_options.examine(len(calls), liveness, analyzed=analyzed)
             examined = await self._at_files.run(world.EXAMINE_CALLS, ask, e.CallsExamined, how)
         except WorkInterrupted:
@@ -226,21 +228,21 @@ class Doing:
         except ActivityError as error:
             self._write(activity_failures.not_examined(calls, error))
         else:
-            self._write(with_new_adjustments(examined, self._record))
+            self._write(with_new_adjustments(examined, self._journal))
 
     async def act(self, call_ids: tuple[str, ...], *, fused: bool) -> None:
         """Those that are fused have a result when this returns, but for what passed a bound."""
         if fused:
-            calls = [activity_inputs.open_call(self._record, call_id) for call_id in call_ids]
+            calls = [activity_inputs.open_call(self._journal, call_id) for call_id in call_ids]
             for outcome in await self.fused.read(calls):
                 self._write(outcome)
             return
         for call_id in call_ids:
-            call = activity_inputs.open_call(self._record, call_id)
+            call = activity_inputs.open_call(self._journal, call_id)
             if is_wanted(call):
                 self.background.begin(call)
                 continue
-            tool = self._record.provided.tools[call.block.name]
+            tool = self._journal.provided.tools[call.block.name]
             self.running[call_id] = self.beside(self._start_child(call_id) if tool.child else self._run_call(call_id))
 
     async def _start_child(self, call_id: str) -> None:
@@ -250,8 +252,8 @@ class Doing:
             self._write(entry)
 
     async def _run_call(self, call_id: str) -> None:
-        call = activity_inputs.open_call(self._record, call_id)
-        tool = self._record.provided.tools[call.block.name]
+        call = activity_inputs.open_call(self._journal, call_id)
+        tool = self._journal.provided.tools[call.block.name]
         effect = effect_of(call, tool)
         outcome: e.CallOutcome | e.ResultReceived
         try:
@@ -261,8 +263,8 @@ class Doing:
                 del self.running[call_id]
                 self._write(outcome)
                 return
-            how = activity_options.run_tool(tool, effect, self._record.provided.liveness, summary)
-            ask = activity_inputs.run_tool(self._record, call, workflow.info().run_id)
+            how = activity_options.run_tool(tool, effect, self._journal.provided.liveness, summary)
+            ask = activity_inputs.run_tool(self._journal, call, workflow.info().run_id)
             holder, once = holder_of(ask.connection), effect is Effect.ONCE
             came = await self._at_files.run_at(holder, tool.name, ask, e.ToolOutcome, how, once=once)
             if came is None:
@@ -287,39 +289,39 @@ class Doing:
             case Tell() | Report():
                 await self.children.say(step)
             case TellAsker(request):
-                self._write(await tell_asker(self._record, request))
+                self._write(await tell_asker(self._journal, request))
             case TellHub(hub, reply):
-                self._write(await tell_hub(self._record, hub, reply))
+                self._write(await tell_hub(self._journal, hub, reply))
             case Probe(call_id):
                 await self.probe(call_id)
-            case Verify(offer):
-                await self.verify(offer)
+            case Verify(decisions_at):
+                await self.verify(decisions_at)
 
     async def probe(self, call_id: str) -> None:
-        ask = activity_inputs.probe_call(self._record, self._record.doubts[call_id])
+        ask = activity_inputs.probe_call(self._journal, self._journal.unknown_outcomes[call_id])
         try:
             how = activity_options.probe(ask.tool)
-            found = await self._at_files.run(world.PROBE_CALL, ask, e.DoubtProbed, how)
+            found = await self._at_files.run(world.PROBE_CALL, ask, e.OutcomeProbed, how)
         except WorkInterrupted:
             found = activity_failures.not_probed(call_id, "the reply was interrupted")
         except ActivityError as error:
             found = activity_failures.probe_failed(call_id, error)
         self._write(found)
 
-    async def verify(self, offer: int) -> None:
-        ask = VerifyDecisions(body=self._record.offers.waiting[offer].body)
+    async def verify(self, decisions_at: int) -> None:
+        ask = VerifyDecisions(body=self._journal.unverified.waiting[decisions_at].body)
         try:
             found = await self.underway.run(world.VERIFY_DECISIONS, ask, Verified, activity_options.verify())
         except WorkInterrupted:
             return  # nobody waits for it any more
         except ActivityError as error:
             found = Verified(why=activity_failures.not_verified(error))
-        for entry in settle(self._record, offer, found.why, found.key):
+        for entry in conclude_verification(self._journal, decisions_at, found.why, found.key):
             self._write(entry)
 
     async def take_in(self, call_id: str) -> None:
-        call = activity_inputs.open_call(self._record, call_id)
-        ask = activity_inputs.run_tool(self._record, call)
+        call = activity_inputs.open_call(self._journal, call_id)
+        ask = activity_inputs.run_tool(self._journal, call)
         try:
             how = activity_options.take_result(call.block.name)
             outcome = await self._at_files.run(world.TAKE_RESULT, ask, e.ToolReturned, how)

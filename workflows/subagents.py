@@ -26,12 +26,12 @@ from temporalio.worker import (
 
 from longhaul.activities.contract import HEAR_CHILD, ChildHeard, HearChild
 from longhaul.agent import entries as e
-from longhaul.agent.decisions.subagent_start import at_work, beginning, lost, not_begun, started
+from longhaul.agent.decisions.subagent_start import at_work, beginning, lost, not_started, started
 from longhaul.agent.entries import AskerTold, HubTold
-from longhaul.agent.letters.bodies import ANSWERED, CHILD_REPORTED, REPORT_AGAIN, Unusable
-from longhaul.agent.letters.peer_operations import take_report
+from longhaul.agent.journal import Journal
+from longhaul.agent.operations.bodies import ANSWERED, CHILD_REPORTED, REPORT_AGAIN, Unusable
+from longhaul.agent.operations.peer_operations import take_report
 from longhaul.agent.plain.ids import fairness_key, is_target_workflow, reply_id
-from longhaul.agent.record import Record
 from longhaul.agent.steps import Report, Tell
 from longhaul.agent.values.conversation.messages import ToolCallState, UserMsg, title_of
 from longhaul.agent.values.hubs import MEMBER_SAID
@@ -84,10 +84,10 @@ class _Outbound(WorkflowOutboundInterceptor):
         return await super().start_child_workflow(input)
 
 
-async def signal(workflow_id: str, letter: str, body: dict[str, Any] | RawValue) -> str:
+async def signal(workflow_id: str, operation: str, body: dict[str, Any] | RawValue) -> str:
     """Why it could not be sent; empty when it was."""
     try:
-        await workflow.get_external_workflow_handle(workflow_id).signal(letter, body)
+        await workflow.get_external_workflow_handle(workflow_id).signal(operation, body)
     except FailureError as error:
         return str(error) or type(error).__name__
     return ""
@@ -100,16 +100,16 @@ def for_user(value: object) -> RawValue:
     return RawValue(payload)
 
 
-async def tell_asker(record: Record, request: str) -> AskerTold:
+async def tell_asker(journal: Journal, request: str) -> AskerTold:
     """What is to be written down of it. A workflow that has ended is told nothing more."""
-    asker = record.askers[request]
-    body = for_user(answer(record, asker).model_dump(mode="json"))
+    asker = journal.askers[request]
+    body = for_user(answer(journal, asker).model_dump(mode="json"))
     return AskerTold(request_id=request, error=await signal(asker.workflow_id, ANSWERED, body))
 
 
-async def tell_hub(record: Record, hub: str, reply: str) -> HubTold:
+async def tell_hub(journal: Journal, hub: str, reply: str) -> HubTold:
     """What is to be written down of it. A hub that is gone is told nothing more."""
-    said = member_said(record, workflow.info().workflow_id, hub, reply)
+    said = member_said(journal, workflow.info().workflow_id, hub, reply)
     return HubTold(hub=hub, reply_id=reply, error=await signal(hub, MEMBER_SAID, said.model_dump(mode="json")))
 
 
@@ -126,11 +126,11 @@ class Children:
 
     def __init__(
         self,
-        record: Record,
+        journal: Journal,
         write: Callable[[e.AnyEntry], None],
         beside: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
     ) -> None:
-        self._record = record
+        self._journal = journal
         self._write = write
         self._beside = beside
 
@@ -138,35 +138,35 @@ class Children:
         """Call ids of those whose end the server tells this run."""
 
     def watch(self) -> None:
-        """To be called at the begin of a run, and where an earlier life was found: of what an earlier run has started
-        the server tells this one nothing, and what a letter said meanwhile nobody heard."""
-        for child in at_work(self._record):
+        """To be called at the begin of a run, and where an earlier incarnation was found: of what an earlier run has
+        started the server tells this one nothing, and what an operation said meanwhile nobody heard."""
+        for child in at_work(self._journal):
             self._beside(self._look_after(child))
 
     async def start(self, call_id: str) -> tuple[e.AnyEntry, ...]:
-        """What is to be written down: that it has begun, or why it can't."""
-        call = self._record.open_calls[call_id]
-        begun = beginning(self._record, call, workflow.info().workflow_id)
+        """What is to be written down: that it has started, or why it can't."""
+        call = self._journal.open_calls[call_id]
+        new = beginning(self._journal, call, workflow.info().workflow_id)
         start = SessionStart(
-            session_id=begun.child.session_id,
-            user_id=self._record.state.user_id,
-            spec=begun.spec,
-            search_attributes=self._record.search_attributes,
-            parent=begun.parent,
-            request=begun.request,
+            session_id=new.child.session_id,
+            user_id=self._journal.state.user_id,
+            spec=new.spec,
+            search_attributes=self._journal.search_attributes,
+            parent=new.parent,
+            request=new.request,
         )
         size = len(start.model_dump_json(by_alias=True).encode())
         if size > LARGEST_START_BYTES:
             why = f"its settings and its task have {size // 1000} kB, and the most is {LARGEST_START_BYTES // 1000} kB"
-            return (not_begun(call, begun.child, why),)
+            return (not_started(call, new.child, why),)
         try:
-            child = begun.child
-            named = {"agent": child.agent, "user": self._record.state.user_id, "session": child.session_id}
+            child = new.child
+            named = {"agent": child.agent, "user": self._journal.state.user_id, "session": child.session_id}
             handle = await workflow.start_child_workflow(
                 WORKFLOW,
                 start,
                 id=child.workflow_id,
-                # The call is begun once, whatever becomes of this run: the server holds it to that.
+                # The call is started once, whatever becomes of this run: the server holds it to that.
                 id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
                 parent_close_policy=workflow.ParentClosePolicy.ABANDON,
                 cancellation_type=workflow.ChildWorkflowCancellationType.ABANDON,
@@ -175,25 +175,25 @@ class Children:
                 search_attributes=self._attributes(child),
                 # What is not said here the server takes from this session.
                 priority=Priority(
-                    priority_key=begun.spec.priority, fairness_key=fairness_key(begun.spec.fairness_key) or None
+                    priority_key=new.spec.priority, fairness_key=fairness_key(new.spec.fairness_key) or None
                 ),
                 static_summary=child.agent[:120],
                 result_type=RawValue,
             )
         except WorkflowAlreadyStartedError:
-            return (not_begun(call, begun.child, "there is a session of that name already, or there was one"),)
+            return (not_started(call, new.child, "there is a session of that name already, or there was one"),)
         except FailureError as error:
-            return (not_begun(call, begun.child, str(error)),)
+            return (not_started(call, new.child, str(error)),)
         self._watched.add(call_id)
-        self._beside(self._watch(begun.child, handle))
-        return started(self._record, begun.child)
+        self._beside(self._watch(new.child, handle))
+        return started(self._journal, new.child)
 
     def _attributes(self, child: Child) -> TypedSearchAttributes:
-        if not self._record.search_attributes:
+        if not self._journal.search_attributes:
             return TypedSearchAttributes.empty
         pairs = [SearchAttributePair(STATUS, "working"), SearchAttributePair(AGENT, child.agent)]
         known = workflow.info().typed_search_attributes
-        if known.get(SESSION) == self._record.state.session_id:  # else names are hidden from the index
+        if known.get(SESSION) == self._journal.state.session_id:  # else names are hidden from the index
             pairs.append(SearchAttributePair(SESSION, child.session_id))
         if (user := known.get(USER)) is not None:
             pairs.append(SearchAttributePair(USER, user))
@@ -214,11 +214,11 @@ class Children:
         own = workflow.info().workflow_id
         with suppress(ValidationError, Unusable):
             if told := Closed.model_validate(returned).report:
-                for entry in take_report(self._record, told, lambda request: reply_id(own, request)).entries:
+                for entry in take_report(self._journal, told, lambda request: reply_id(own, request)).entries:
                     self._write(entry)
 
     async def _gone(self, child: Child, why: str) -> None:
-        """Of one that takes no letters any more: what its session has returned may be its report."""
+        """Of one that takes no operations any more: what its session has returned may be its report."""
         if child.call_id in self._watched:
             return
         if self._is_at_work(child):
@@ -243,54 +243,54 @@ class Children:
             await workflow.sleep(seconds, summary=f"look after the sub-agent {child.agent}"[:100])
 
     def _is_at_work(self, child: Child) -> bool:
-        return not self._record.children.get(child.call_id, child).outcome
+        return not self._journal.children.get(child.call_id, child).outcome
 
     def _lose(self, child: Child, why: str) -> None:
-        for entry in lost(self._record, child, why, workflow.info().workflow_id):
+        for entry in lost(self._journal, child, why, workflow.info().workflow_id):
             self._write(entry)
 
     async def say(self, word: Tell | Report) -> None:
         await (self._tell(word) if isinstance(word, Tell) else self._report())
 
     async def _tell(self, word: Tell) -> None:
-        children = [self._record.children[call_id] for call_id in word.call_ids]
-        through = self._record.seq if word.letter in ("budget", "observe") else 0
+        children = [self._journal.children[call_id] for call_id in word.call_ids]
+        through = self._journal.seq if word.operation in ("budget", "observe") else 0
         told = await asyncio.gather(*(self._pass_on(word, child) for child in children))
-        self._write(e.ChildrenTold(letter=word.letter, call_ids=word.call_ids, through=through))
+        self._write(e.ChildrenTold(operation=word.operation, call_ids=word.call_ids, through=through))
         for child, why in zip(children, told, strict=True):
             if why:
                 await self._gone(child, why)
-        if word.letter == "interrupt":
+        if word.operation == "interrupt":
             await self._until_answered(word.call_ids)
 
     async def _pass_on(self, word: Tell, child: Child) -> str:
         """As `signal`; of its budget each change by itself."""
-        if word.letter == "observe":
-            by = self._record.spec.name
+        if word.operation == "observe":
+            by = self._journal.spec.name
             said = [UserMsg(by, text).model_dump(mode="json") for text in child.words.values()]
-            return await signal(child.workflow_id, word.letter, {"messages": said})
-        if word.letter != "budget":
-            return await signal(child.workflow_id, word.letter, self._body(word, child))
+            return await signal(child.workflow_id, word.operation, {"messages": said})
+        if word.operation != "budget":
+            return await signal(child.workflow_id, word.operation, self._body(word, child))
         for number, more in child.raises.items():
             body = {
                 "more": more.model_dump(mode="json"),
                 "allotted": True,
-                "by": f"session {self._record.state.session_id}"[:1_000],
+                "by": f"session {self._journal.state.session_id}"[:1_000],
                 "request_id": f"{child.call_id}-{number}",
             }
-            if why := await signal(child.workflow_id, word.letter, body):
+            if why := await signal(child.workflow_id, word.operation, body):
                 return why
         return ""
 
     def _body(self, word: Tell, child: Child) -> dict[str, Any]:
-        if word.letter == "interrupt":
+        if word.operation == "interrupt":
             return {"request_id": child.call_id}
-        by = f"session {self._record.state.session_id}"[:1_000]
-        return {"by": by, "why": "the session that started it is paused"} if word.letter == "pause" else {"by": by}
+        by = f"session {self._journal.state.session_id}"[:1_000]
+        return {"by": by, "why": "the session that started it is paused"} if word.operation == "pause" else {"by": by}
 
     async def _until_answered(self, call_ids: tuple[str, ...]) -> None:
         def answered() -> bool:
-            calls = (self._record.open_calls.get(call_id) for call_id in call_ids)
+            calls = (self._journal.open_calls.get(call_id) for call_id in call_ids)
             return all(call is None or call.state is ToolCallState.FINISHED for call in calls)
 
         try:
@@ -299,7 +299,7 @@ class Children:
             return  # the result says that it has not answered yet
 
     async def _report(self) -> None:
-        told, parent = report(self._record), self._record.parent
+        told, parent = report(self._journal), self._journal.parent
         if told is None or parent is None:
             return
         why = await signal(parent.workflow_id, CHILD_REPORTED, told.model_dump(mode="json"))
@@ -307,5 +307,5 @@ class Children:
 
     async def cancel(self) -> None:
         """Pass a cancellation of the whole session on; whoever is gone already needs none."""
-        if handles := [workflow.get_external_workflow_handle(each.workflow_id) for each in at_work(self._record)]:
+        if handles := [workflow.get_external_workflow_handle(each.workflow_id) for each in at_work(self._journal)]:
             await asyncio.gather(*(handle.cancel() for handle in handles), return_exceptions=True)

@@ -29,15 +29,15 @@ from temporalio.exceptions import TimeoutError as TemporalTimeout
 from temporalio.workflow import ActivityHandle, ChildWorkflowHandle, NexusOperationCancellationType
 
 from longhaul.agent import entries as e
-from longhaul.agent.fold.agent_state import OpenCall, effect_of
-from longhaul.agent.fold.synthetic_results import (
+from longhaul.agent.operations.result_operations import as_output
+from longhaul.agent.plain.ids import target_activity_id, target_workflow_id
+from longhaul.agent.reducer.agent_state import OpenCall, effect_of
+from longhaul.agent.reducer.synthetic_results import (
     cancelled_before_start,
     failed_to_run,
     outcome_unknown,
     stopped_under_way,
 )
-from longhaul.agent.letters.result_operations import as_output
-from longhaul.agent.plain.ids import target_activity_id, target_workflow_id
 from longhaul.agent.values.conversation.messages import ToolResultBlock, ToolResultState
 from longhaul.agent.values.conversation.tools import Effect, TemporalTarget, ToolDescriptor
 from longhaul.workflows import activity_options

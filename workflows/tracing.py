@@ -23,7 +23,7 @@ from temporalio.worker import (
 from temporalio.workflow import ActivityHandle
 
 from longhaul.activities.contract import CHECKPOINT
-from longhaul.agent.plain.ids import HEADER, LONGEST_HEADER_BYTES, Begun, TraceHeader, is_traceparent
+from longhaul.agent.plain.ids import HEADER, LONGEST_HEADER_BYTES, Started, TraceHeader, is_traceparent
 
 Given = TypeVar("Given", StartActivityInput, StartLocalActivityInput)
 
@@ -43,35 +43,35 @@ class CarriedTraces(Interceptor):
 class Traces:
     """The replies of one session that are not told yet."""
 
-    def __init__(self, begun: Mapping[str, Begun]) -> None:
-        self._begun = dict(begun)
+    def __init__(self, started: Mapping[str, Started]) -> None:
+        self._started = dict(started)
 
     def take(self, reply: str, parent: str) -> None:
         """A request was accepted. One that was sent again keeps its first caller."""
         if is_traceparent(parent):
-            self._begun.setdefault(reply, Begun(parent=parent))
-        for oldest in list(self._begun)[:-MOST_REPLIES]:
-            del self._begun[oldest]
+            self._started.setdefault(reply, Started(parent=parent))
+        for oldest in list(self._started)[:-MOST_REPLIES]:
+            del self._started[oldest]
 
     def working_for(self, reply: str, now: int) -> TraceHeader:
         """The header of an activity."""
-        begun = self._begun.get(reply, Begun())
-        if reply and not begun.at:
-            self._begun[reply] = begun = begun.model_copy(update={"at": now})
-        return TraceHeader(reply=reply, parent=begun.parent)
+        started = self._started.get(reply, Started())
+        if reply and not started.at:
+            self._started[reply] = started = started.model_copy(update={"at": now})
+        return TraceHeader(reply=reply, parent=started.parent)
 
     def telling(self, reply: str) -> TraceHeader:
         """The header of a checkpoint, which tells of replies that have ended."""
-        return TraceHeader(reply=reply, begun={key: each for key, each in self._begun.items() if each.at})
+        return TraceHeader(reply=reply, started={key: each for key, each in self._started.items() if each.at})
 
     def told(self, header: TraceHeader) -> None:
         """That checkpoint is written: what had ended before it is of no use any more."""
-        for reply in header.begun:
+        for reply in header.started:
             if reply != header.reply:
-                self._begun.pop(reply, None)
+                self._started.pop(reply, None)
 
     def carried(self) -> TraceHeader:
-        return TraceHeader(begun=self._begun)
+        return TraceHeader(started=self._started)
 
 
 class _Inbound(WorkflowInboundInterceptor):
@@ -79,10 +79,10 @@ class _Inbound(WorkflowInboundInterceptor):
         # The instance is not whole yet, so that `workflow.info` can not be asked.
         headers = outbound.info().headers
         try:
-            begun = TraceHeader.model_validate_json(_text(headers) or "{}").begun
+            started = TraceHeader.model_validate_json(_text(headers) or "{}").started
         except ValidationError:
-            begun = {}
-        self._traces = Traces(begun)
+            started = {}
+        self._traces = Traces(started)
         super().init(_Outbound(outbound, self._traces))
 
     async def handle_update_handler(self, input: HandleUpdateInput) -> Any:  # noqa: A002  the SDK's name
@@ -105,7 +105,7 @@ class _Outbound(WorkflowOutboundInterceptor):
         return self._started(input, super().start_local_activity)
 
     def _started(self, given: Given, start: Callable[[Given], ActivityHandle[Any]]) -> ActivityHandle[Any]:
-        # The reply that is being made; empty in workflows that are no sessions, as a firing of a schedule.
+        # The reply that is being made; empty in workflows that are no sessions, as a scheduled run of a schedule.
         reply = str(getattr(workflow.instance(), "replying", ""))
         header = self._traces.working_for(reply, workflow.time_ns() // 1_000_000)
         if given.activity != CHECKPOINT:

@@ -1,13 +1,13 @@
-"""Runs workflows on a worker so that nothing is recorded of what the server has not begun: a guard against a defect of
-the SDK. And so that a session hears that it was reset before anything else is begun in the run that came of it.
+"""Runs workflows on a worker so that nothing is recorded of what the server has not started: a guard against a defect
+of the SDK. And so that a session hears that it was reset before anything else is started in the run that came of it.
 
-**The invariant.** Each command that a session makes was made in a task that the server had begun, and after all
+**The invariant.** Each command that a session makes was made in a task that the server had started, and after all
 events of the tasks before it. Then a replay, which goes from task to task, makes the same commands in the same order.
 
 A query that comes by itself breaks it. The server lets it out while no task is open; a worker that does not have the
 session in its memory, or that is not asked by its own queue any more (a query that waits for longer than the sticky
 time-out does that), gets the whole history with it, up to the moment of reading. Events may have come by then. The SDK
-applies them as if a task had begun, at the time of the task before, and keeps the commands for the next task that it
+applies them as if a task had started, at the time of the task before, and keeps the commands for the next task that it
 completes: in an order, and with times, in which nobody can replay them. The run works on until its worker forgets it,
 and is dead from then on.
 
@@ -22,10 +22,10 @@ Two things hold it:
   is. Another worker may have completed it, since the history was read: it has seen what this one has not. No answer
   counts as no. What is a replay, up to the last task that was completed, is not asked for.
 
-**Of a reset** the SDK tells by another random seed, after the letters of the same task, which the server sends again.
-What these begin, such as a call that they approve, was perhaps begun in the run before. So the seed is told by itself
-when everything else was heard, and with it the signal `RESET`; where the session ends its run for it, whatever it has
-begun in the task is left out, and only the answers to letters stay. A replay comes to the same.
+**Of a reset** the SDK tells by another random seed, after the operations of the same task, which the server sends
+again. What these begin, such as a call that they approve, was perhaps begun in the run before. So the seed is told by
+itself when everything else was heard, and with it the signal `RESET`; where the session ends its run for it, whatever
+it has begun in the task is left out, and only the answers to operations stay. A replay comes to the same.
 
 What a reading of the SDK's source (managed_run.rs, history_update.rs of 1.35) says besides: while a query is under way
 no task of the run is applied, and a run that is asked to be forgotten takes none before it is.
@@ -94,7 +94,7 @@ class Ends(Protocol):
 
 
 class Parked(Protocol):
-    """Hears after each thing that a run does whether it waits: whether nothing that it has begun is under way."""
+    """Hears after each thing that a run does whether it waits: whether nothing that it has started is under way."""
 
     def told(self, run_id: str, *, waits: bool) -> None: ...
 
@@ -179,7 +179,7 @@ class _Instance(WorkflowInstance):
         self._cancelling = cancelling
         self._parked = parked
         self._under_way = set[tuple[str, int]]()
-        """Kinds and numbers of what the run has begun and not heard the end of."""
+        """Kinds and numbers of what the run has started and not heard the end of."""
         self._of_user = set[int]()
         """Numbers of those activities among them that run the user's code."""
         self._task = (0, 0, 0)
@@ -251,7 +251,7 @@ class _Instance(WorkflowInstance):
         self._parked(not self._under_way and not over)
 
     def _is_of_no_task(self, act: WorkflowActivation) -> bool:
-        """Events of a task that has begun come with its time. Only where the clocks of servers differ can two tasks
+        """Events of a task that has started come with its time. Only where the clocks of servers differ can two tasks
         have one; the second then has a larger history, and counts as what it is unless a query follows at once."""
         time = int(act.timestamp.seconds), int(act.timestamp.nanos)
         size, length = int(act.history_size_bytes), int(act.history_length)

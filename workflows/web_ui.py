@@ -15,13 +15,13 @@ from temporalio.common import SearchAttributeKey, SearchAttributeUpdate
 
 from longhaul.agent.decisions.deadline_steps import when
 from longhaul.agent.decisions.subagent_start import at_work
-from longhaul.agent.fold.agent_state import OpenCall
-from longhaul.agent.letters.request_operations import told
-from longhaul.agent.letters.result_operations import open_doubts
+from longhaul.agent.journal import Journal
+from longhaul.agent.operations.request_operations import pause_fields
+from longhaul.agent.operations.result_operations import unresolved_outcomes
 from longhaul.agent.permission.preview import brief
 from longhaul.agent.plain.measures import iso
 from longhaul.agent.plain.text import visible
-from longhaul.agent.record import Record
+from longhaul.agent.reducer.agent_state import OpenCall
 from longhaul.agent.steps import Compress, Step, Think
 from longhaul.agent.values.conversation.messages import Msg, example, title_of
 from longhaul.agent.values.tasks import progress
@@ -44,55 +44,59 @@ from longhaul.workflows.contract import (
 )
 from longhaul.workflows.views import waiting
 
-_WHOM = {"person": "for a person", "outside": "for an external system", "wake-up": "asleep"}
+_WHOM = {"person": "for a person", "outside": "for an external system", "event": "asleep"}
 _AFTER_EXPIRY = {"deny": "is denied", "park": "still waits, overdue"}
-SHOWN_DOUBTS = 5
+SHOWN_UNKNOWN_OUTCOMES = 5
 SHOWN_WAITING = 8
 SHOWN_RUNNING = 8
 """The server takes 20 kB of such a page."""
 
 
-def details(record: Record, running: Collection[str] = (), step: Step | None = None) -> str:
+def details(journal: Journal, running: Collection[str] = (), step: Step | None = None) -> str:
     """The session as a page for the Web UI, the important line first.
 
     Short lines close together: the frame on that page shows five, and scrolls. Markdown of bold text and code only.
     `running`: ids of the calls that are under way; `step`: what is being done, when that is something else.
     """
-    calls = waiting(record)
-    lines = [f"**{status_word(record)}**{_awaited(calls)} · agent {_code(record.spec.name)} · {_cost(record)}"]
-    lines += _under_way(record, running, step)
-    lines += _tasks(record)
-    lines += _budget(record)
-    lines += _children(record)
-    lines += _pause(record)
-    lines += _lacking(record)
+    calls = waiting(journal)
+    lines = [f"**{status_word(journal)}**{_awaited(calls)} · agent {_code(journal.spec.name)} · {_cost(journal)}"]
+    lines += _under_way(journal, running, step)
+    lines += _tasks(journal)
+    lines += _budget(journal)
+    lines += _children(journal)
+    lines += _pause(journal)
+    lines += _lacking(journal)
     for call in calls[:SHOWN_WAITING]:
         whom = _whom(call)
         since = _minute(iso(call.asked_at))
         lines.append(f"{whom} since {since}: {_code(call.block.name)} {_code(brief(call.input, 160))}")
         lines += _deadline(call)
-        lines += [_code(command) for command in _answers(record, call)]
+        lines += [_code(command) for command in _answers(journal, call)]
         if call.reason:
             lines.append(f"why: {_code(_cut(call.reason, 1_000 if call.asked else 160))}")
     if len(calls) > SHOWN_WAITING:
         lines.append(f"and {len(calls) - SHOWN_WAITING} more calls that wait")
-    doubts = open_doubts(record)
-    for doubt in doubts[:SHOWN_DOUBTS]:
-        lines.append(f"nobody knows whether it ran: {_code(doubt.tool)} {_code(brief(doubt.input, 160))}")
-        lines += [_code(_command(record, "settle", doubt.call_id, word)) for word in ("--happened", "--did-not")]
-    if len(doubts) > SHOWN_DOUBTS:
-        lines.append(f"and {len(doubts) - SHOWN_DOUBTS} more calls with an unknown outcome")
-    if record.requests.queue and calls:
-        lines.append(f"queued after it: {len(record.requests.queue)}")
-    last = next(reversed(record.requests.finished.values()), None)
-    if record.reply is None and last is not None and last.error is not None:
+    unknown_outcomes = unresolved_outcomes(journal)
+    for unknown_outcome in unknown_outcomes[:SHOWN_UNKNOWN_OUTCOMES]:
+        lines.append(
+            f"nobody knows whether it ran: {_code(unknown_outcome.tool)} {_code(brief(unknown_outcome.input, 160))}"
+        )
+        lines += [
+            _code(_command(journal, "resolve", unknown_outcome.call_id, word)) for word in ("--happened", "--did-not")
+        ]
+    if len(unknown_outcomes) > SHOWN_UNKNOWN_OUTCOMES:
+        lines.append(f"and {len(unknown_outcomes) - SHOWN_UNKNOWN_OUTCOMES} more calls with an unknown outcome")
+    if journal.requests.queue and calls:
+        lines.append(f"queued after it: {len(journal.requests.queue)}")
+    last = next(reversed(journal.requests.finished.values()), None)
+    if journal.reply is None and last is not None and last.error is not None:
         lines.append(f"the last reply failed: {_code(_cut(last.error.message, 300))}")
     return "  \n".join(lines)
 
 
-def _tasks(record: Record) -> list[str]:
+def _tasks(journal: Journal) -> list[str]:
     """The plan that it follows, and how far it is with that or with its list."""
-    known = record.state.tasks_context
+    known = journal.state.tasks_context
     done, total, current = progress(known.tasks)
     plan = [f"plan {_code(_cut(known.current_plan.name, 160))}"] if known.current_plan else []
     tasks = [f"tasks {done}/{total}{f': {_code(_cut(current, 160))}' if current else ''}"] if total else []
@@ -111,21 +115,21 @@ def _awaited(calls: list[OpenCall]) -> str:
     counts = (
         (found["person"], "approval", ""),
         (found["outside"], "result", " from outside"),
-        (found["wake-up"], "wake-up", ""),
+        (found["event"], "event", ""),
     )
     said = [f"{number} {what}{'s' if number > 1 else ''}{whence}" for number, what, whence in counts if number]
     return f" for {' and '.join(said)}" if said else ""
 
 
-def _under_way(record: Record, running: Collection[str], step: Step | None) -> list[str]:
+def _under_way(journal: Journal, running: Collection[str], step: Step | None) -> list[str]:
     match step:
         case Think(model):
-            return [f"asking {_code(_cut(model, 120))}, call {record.spent.model_calls + 1}"]
+            return [f"asking {_code(_cut(model, 120))}, call {journal.spent.model_calls + 1}"]
         case Compress():
             return ["compressing the context"]
         case _:
             pass
-    under_way = [record.open_calls[call_id] for call_id in running if call_id in record.open_calls]
+    under_way = [journal.open_calls[call_id] for call_id in running if call_id in journal.open_calls]
     lines = [
         f"running{_since(call.judged_at)}: {_code(call.block.name)} {_code(brief(call.input, 160))}"
         for call in under_way[:SHOWN_RUNNING]
@@ -134,10 +138,10 @@ def _under_way(record: Record, running: Collection[str], step: Step | None) -> l
     return [*lines, f"and {more} more that run"] if more > 0 else lines
 
 
-def _children(record: Record) -> list[str]:
+def _children(journal: Journal) -> list[str]:
     """Whose sub-agent it is, and its own that are at work."""
-    above = [f"sub-agent {_code(' › '.join((*record.parent.path, record.spec.name)))}"] if record.parent else []
-    busy = at_work(record)
+    above = [f"sub-agent {_code(' › '.join((*journal.parent.path, journal.spec.name)))}"] if journal.parent else []
+    busy = at_work(journal)
     lines = [
         f"sub-agent at work{_since(child.at)}: {_code(child.agent)} {_code(_cut(child.session_id, 160))}"
         for child in busy[:SHOWN_RUNNING]
@@ -172,64 +176,64 @@ def _minute(moment: str) -> str:
     return f"{moment[:16].replace('T', ' ')} UTC"
 
 
-def _cost(record: Record) -> str:
-    calls = f"{record.spent.model_calls} model call{'' if record.spent.model_calls == 1 else 's'}"
-    usage = record.spent.usage
+def _cost(journal: Journal) -> str:
+    calls = f"{journal.spent.model_calls} model call{'' if journal.spent.model_calls == 1 else 's'}"
+    usage = journal.spent.usage
     about = "about " if usage.estimated else ""
-    lost = record.spent.lost
+    lost = journal.spent.lost
     beside = f" · lost, estimated: {lost.usage.input_tokens} in, {lost.usage.output_tokens} out" if lost.calls else ""
     return f"{calls} · {about}{usage.input_tokens} tokens in, {usage.output_tokens} out{beside}"
 
 
-def _budget(record: Record) -> list[str]:
-    known = standing(record)
+def _budget(journal: Journal) -> list[str]:
+    known = standing(journal)
     if known is None:
         return []
     asks = [f"waits for more budget: {_code(_cut(known.asks, 300))}"] if known.asks else []
-    answers = [_command(record, "budget", f"--raise-{lack}", "N") for lack in _lacks(record)]
-    answers += [_command(record, "budget", word) for word in ("--stop", "--summarise")] if asks else []
+    answers = [_command(journal, "budget", f"--raise-{lack}", "N") for lack in _lacks(journal)]
+    answers += [_command(journal, "budget", word) for word in ("--stop", "--summarise")] if asks else []
     return [*known.lines(), *asks, *map(_code, answers)]
 
 
-def _lacks(record: Record) -> list[str]:
-    question = record.account.question if record.account else None
+def _lacks(journal: Journal) -> list[str]:
+    question = journal.account.question if journal.account else None
     return [lack.name for lack in question.lacks] if question else []
 
 
-def _pause(record: Record) -> list[str]:
-    if record.pause is None:
+def _pause(journal: Journal) -> list[str]:
+    if journal.pause is None:
         return []
-    since = iso(record.pause.at)[:16].replace("T", " ")
-    by = f" by {_code(_cut(record.pause.by, 80))}" if record.pause.by else ""
-    why = f": {_code(_cut(record.pause.why, 160))}" if record.pause.why else ""
-    return [f"paused since {since} UTC{by}{why}", *(_code(_command(record, name)) for name in ("resume", "step"))]
+    since = iso(journal.pause.at)[:16].replace("T", " ")
+    by = f" by {_code(_cut(journal.pause.by, 80))}" if journal.pause.by else ""
+    why = f": {_code(_cut(journal.pause.why, 160))}" if journal.pause.why else ""
+    return [f"paused since {since} UTC{by}{why}", *(_code(_command(journal, name)) for name in ("resume", "step"))]
 
 
-def _lacking(record: Record) -> list[str]:
+def _lacking(journal: Journal) -> list[str]:
     """What the step waits for that is to be taken: the model's provider, or a worker."""
-    if away := outage(record):
+    if away := outage(journal):
         return [_code(_cut(away.told(), 400))]
-    lacking = record.life.lacking
+    lacking = journal.incarnation.lacking
     if lacking and lacking.host:
         return [f"parked: {_code(_cut(lacking.why, 300))}"]
     return [f"waits for a worker that can continue: {_code(_cut(lacking.why, 300))}"] if lacking else []
 
 
-def _answers(record: Record, call: OpenCall) -> list[str]:
+def _answers(journal: Journal, call: OpenCall) -> list[str]:
     """The commands that answer a call. With user and agent, so that they mean this session and no namesake."""
     call_id = call.block.id
     if call.sleep is not None:
-        return [_command(record, "notify", call.sleep.event)]
+        return [_command(journal, "notify", call.sleep.event)]
     if call.waits_for == "outside":
         answers = ["TEXT"] if call.asked is None else [_cut(example(call.asked), 300), "decline"]
-        return [_command(record, "result", call_id, "--output", answer) for answer in answers]
-    return [_command(record, "approve", call_id), _command(record, "deny", call_id, "--reason", "TEXT")]
+        return [_command(journal, "result", call_id, "--output", answer) for answer in answers]
+    return [_command(journal, "approve", call_id), _command(journal, "deny", call_id, "--reason", "TEXT")]
 
 
-def _command(record: Record, name: str, *words: str) -> str:
-    user = record.state.user_id
-    named = [*(["--user", user] if user else []), "--agent", record.spec.name]
-    return shlex.join(["longhaul", name, record.state.session_id, *words, *named])
+def _command(journal: Journal, name: str, *words: str) -> str:
+    user = journal.state.user_id
+    named = [*(["--user", user] if user else []), "--agent", journal.spec.name]
+    return shlex.join(["longhaul", name, journal.state.session_id, *words, *named])
 
 
 def _cut(text: str, chars: int) -> str:
@@ -253,11 +257,11 @@ LARGEST_BYTES = 24_000
 class Showing:
     """Tells the server how things stand. The index costs an event, so only when something has changed."""
 
-    def __init__(self, record: Record, running: Collection[str]) -> None:
+    def __init__(self, journal: Journal, running: Collection[str]) -> None:
         """`running`: the calls that are under way, by id, as they are whenever something is shown."""
-        self._record = record
+        self._journal = journal
         self._running = running
-        # As it stands in the index: a run that was rolled over into need not say it again.
+        # As it stands in the index: a run that was continued as new into need not say it again.
         known = workflow.info().typed_search_attributes
         deadline = known.get(DEADLINE)
         self._shown = IndexRow(
@@ -270,10 +274,10 @@ class Showing:
             dollars=known.get(COST) or 0.0,
         )
         self._told: str | None = "" if WAITS not in workflow.info().raw_memo else None
-        """None: what the run before has told, which need not be of our making, is told anew."""
+        """None: what the run before has told, which need not be of our making, is told again."""
         self._step: Step | None = None
         """What is being done, where that is something else than calls."""
-        _page_when_asked(lambda: details(record, running, self._step))
+        _page_when_asked(lambda: details(journal, running, self._step))
 
     def begin(self, step: Step) -> None:
         """The page alone, which costs no event: the index changes where it always has, or replays would differ."""
@@ -286,19 +290,19 @@ class Showing:
 
     def show(self) -> None:
         self._step = None
-        row = row_of(self._record)
-        if row != self._shown and self._record.search_attributes:
+        row = row_of(self._journal)
+        if row != self._shown and self._journal.search_attributes:
             changes = list(_changes(self._shown, row))
             self._shown = row
             workflow.upsert_search_attributes(changes)  # pyright: ignore[reportUnknownMemberType]  the SDK's own type
-        if (waiting := waits(self._record)) != self._told:
+        if (waiting := waits(self._journal)) != self._told:
             self._told = waiting
             workflow.upsert_memo({WAITS: waiting or None})
 
     def retitle(self, marked: Mapping[int, Msg]) -> None:
         """Before messages are recorded without the secrets that they came with: where the title is of one, lists must
         not show it either. `marked`: as in `ModelSaid`."""
-        title, state = workflow.memo_value(TITLE, ""), self._record.state
+        title, state = workflow.memo_value(TITLE, ""), self._journal.state
         for at, shown in marked.items():
             place = at - bool(state.summary)
             if title and 0 <= place < len(state.context) and title_of(state.context[place : place + 1]) == title:
@@ -307,7 +311,7 @@ class Showing:
 
 
 def _page_when_asked(page: Callable[[], str]) -> None:
-    """The SDK would have it written anew for each step, and shows it to whoever looks at the Web UI, which is seldom.
+    """The SDK would have it written again for each step, and shows it to whoever looks at the Web UI, which is seldom.
     It has no public word for one that is made then."""
     runtime = cast(Any, workflow)._Runtime.current()  # noqa: SLF001
     runtime.workflow_get_current_details = page
@@ -339,20 +343,20 @@ def _set_or_unset(key: SearchAttributeKey[Any], value: Any) -> SearchAttributeUp
     return key.value_set(value) if value else key.value_unset()
 
 
-def waits(record: Record) -> str:
+def waits(journal: Journal) -> str:
     """`Waits` as JSON; empty where nobody is waited for."""
-    calls = _with_room(views.pending(record, MOST_CALLS))
-    lacks_budget = record.account is not None and record.account.question is not None
-    count = len(views.waiting(record)) + len(open_doubts(record)) + lacks_budget
-    if not (calls or count or record.pause or record.life.hold or record.life.host_away):
+    calls = _with_room(views.pending(journal, MOST_CALLS))
+    lacks_budget = journal.account is not None and journal.account.question is not None
+    count = len(views.waiting(journal)) + len(unresolved_outcomes(journal)) + lacks_budget
+    if not (calls or count or journal.pause or journal.incarnation.quarantine or journal.incarnation.host_unavailable):
         return ""
     found = Waits.model_validate(
         {
-            **told(record),
+            **pause_fields(journal),
             "calls": calls,
             "left_out": count - len(calls),
-            "hold": record.life.hold,
-            "host_away": record.life.host_away,
+            "quarantine": journal.incarnation.quarantine,
+            "host_unavailable": journal.incarnation.host_unavailable,
         }
     )
     return "" if found == Waits() else found.model_dump_json()

@@ -1,7 +1,7 @@
 """The end of an attempt at a tool call: after which failure it is tried again, and what happens when its worker stops,
 when nobody wants the call any more, or when it does not let itself be ended.
 
-A `once` call is begun one time. It is tried again after NotHere alone, which is raised before anything was done;
+A `once` call is started one time. It is tried again after NotHere alone, which is raised before anything was done;
 whatever else an attempt ends in, also a kind that nobody has thought of, is final.
 
 A worker's shutdown, as an attempt meets it: a session is told of work that could not be ended, which another worker
@@ -33,7 +33,7 @@ from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.contract import CALL_MODEL, COMPRESS, NOT_HERE, RunTool
 from longhaul.activities.process.program_output import words_of
 from longhaul.agent.entries import ToolReturned
-from longhaul.agent.letters.bodies import LEAVING, WORKER_LEFT
+from longhaul.agent.operations.bodies import LEAVING, WORKER_LEFT
 from longhaul.agent.values.conversation.messages import ToolResultState
 
 UNKNOWN_OUTCOME = (
@@ -48,7 +48,7 @@ its model's call with it, so that a fourth try costs more than a result that say
 FATAL = "Fatal"
 """Error type of a call that takes its workers along."""
 ENDED = "Ended"
-"""Error type of an attempt that had begun and came to no outcome."""
+"""Error type of an attempt that had started and came to no outcome."""
 
 
 async def lost_before(run: str) -> str:
@@ -153,7 +153,7 @@ class _Departing(ActivityInboundInterceptor):
                 raise
             await _tell_session(input.args)
             who = activity.client().identity
-            # A `once` call may begin elsewhere after NotHere alone: that it has not begun must stay to be seen.
+            # A `once` call may begin elsewhere after NotHere alone: that it has not started must stay to be seen.
             kind = NOT_HERE if isinstance(error, ApplicationError) and error.type == NOT_HERE else LEAVING
             raise ApplicationError(f"its worker {who} was shut down", type=kind, next_retry_delay=AGAIN) from None
         if isinstance(result, ToolReturned) and result.result.state is ToolResultState.UNKNOWN and is_shut_down():
@@ -205,7 +205,7 @@ async def while_polling() -> AsyncIterator[None]:
 
 DEAF_SECONDS = 4.0
 """From its cancellation on. What is told behind it needs the rest of what a worker has in the end
-(`starter.hosting.own_process.LAST_SECONDS`)."""
+(`starter.worker_host.own_process.LAST_SECONDS`)."""
 UNWANTED_SECONDS = 10.0
 """The same where a worker has time: a call may have to tidy up behind it."""
 
@@ -270,7 +270,7 @@ def _ended(task: "asyncio.Task[Any]") -> None:
 
 
 HURRIED_SECONDS = 2.0
-"""Less than a worker that stops has in the end (`starter.hosting.own_process.LAST_SECONDS`)."""
+"""Less than a worker that stops has in the end (`starter.worker_host.own_process.LAST_SECONDS`)."""
 
 
 @asynccontextmanager

@@ -20,8 +20,8 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
-from longhaul.activities.contract import MAYBE_BEGUN, CallModel, RunTool
-from longhaul.agent.decisions.call_verdicts import are_read_along
+from longhaul.activities.contract import MAYBE_STARTED, CallModel, RunTool
+from longhaul.agent.decisions.call_rulings import are_read_along
 from longhaul.agent.entries import CallOutcome, ModelSaid, ToolReturned
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
@@ -35,10 +35,10 @@ UNFUSED = "Unfused"
 def check_first(ask: RunTool) -> None:
     """Raises where the call is made within a task, and a worker before this one may have been lost with it there: it
     would take each further worker along, without end."""
-    if ask.maybe_begun and activity.info().is_local:
+    if ask.maybe_started and activity.info().is_local:
         raise ApplicationError(
             "not within the task: it may have been started there before",
-            type=MAYBE_BEGUN,
+            type=MAYBE_STARTED,
             non_retryable=True,
             category=ApplicationErrorCategory.BENIGN,
         )
@@ -65,7 +65,7 @@ class _Bounded(ActivityInboundInterceptor):
         try:
             outcome = await super().execute_activity(input)
         except ApplicationError as error:
-            if error.type == MAYBE_BEGUN:
+            if error.type == MAYBE_STARTED:
                 raise
             raise unfused(error.message) from None
         except asyncio.CancelledError:
@@ -94,7 +94,7 @@ class ReadingAlong:
         calls = said.message.get_tool_calls()
         if along is None or not 0 < len(calls) <= along.most or said.unmarked or said.tokens > LONGEST_SAID_TOKENS:
             return said
-        if not are_read_along(calls, said.facts, tools, along.permission, ask.place.root):
+        if not are_read_along(calls, said.analysis, tools, along.permission, ask.place.root):
             return said
         if said.lost_attempts:
             # A tool may have taken the worker along: whoever tries it within another thing's attempt tries it for ever.
@@ -106,7 +106,7 @@ class ReadingAlong:
                 tool_digest=tools[call.name].digest,
                 effect=Effect.READ,
                 agent=ask.agent,
-                facts=said.facts[call.id].as_run(),
+                analysis=said.analysis[call.id].as_run(),
                 place=ask.place,
                 epoch=ask.context.epoch,
                 result_limit=along.result_limit,

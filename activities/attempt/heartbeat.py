@@ -52,8 +52,8 @@ async def beating(
         return
     watch = _Watch(timeout.total_seconds(), details, presses or details)
     _watching.add(watch)
-    for begun in _listening:
-        begun.set()
+    for started in _listening:
+        started.set()
     try:
         yield
     except asyncio.CancelledError:
@@ -95,14 +95,14 @@ def calls() -> int:
 
 async def some_call() -> None:
     """Return when an activity runs on this worker that beats."""
-    begun = asyncio.Event()
-    _listening.add(begun)
+    started = asyncio.Event()
+    _listening.add(started)
     try:
         while not _watching:
-            begun.clear()
-            await begun.wait()
+            started.clear()
+            await started.wait()
     finally:
-        _listening.discard(begun)
+        _listening.discard(started)
 
 
 class _Watch:
@@ -168,13 +168,13 @@ AGAIN_SECONDS = 5.0
 """Before an unreachable store is tried again."""
 READ_SECONDS = 5.0
 BRIEF_SECONDS = 0.05
-"""Before the store is looked at for calls that have begun: most calls of tools are over by then. No word is lost by it,
-for a reader begins with the first one that is there."""
+"""Before the store is looked at for calls that have started: most calls of tools are over by then. No word is
+lost by it: a reader begins with the first that is there."""
 
 log = logging.getLogger(__name__)
 
 
-class Hints:
+class CancelHints:
     """Of the workers of one task queue, which share a store of live streams."""
 
     def __init__(self, streams: Streams, namespace: str, task_queue: str) -> None:

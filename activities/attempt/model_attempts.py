@@ -30,7 +30,7 @@ from longhaul.activities.models.failures.failure_classification import is_turned
 from longhaul.activities.models.failures.retry_errors import FewTries, failed_for_good, pause_seconds
 from longhaul.activities.models.model import Delta, KeptAnswer
 from longhaul.activities.process.threads import is_cancelled_here
-from longhaul.agent.letters.bodies import WORKER_LACKS
+from longhaul.agent.operations.bodies import WORKER_LACKS
 from longhaul.agent.values.conversation.messages import Usage
 
 
@@ -160,11 +160,11 @@ LONG_PAUSE_SECONDS = 2.0
 """A provider that asks for so much is told of before `FIRST_TOLD` too: somebody looks at a session that stands."""
 TELL_SECONDS = 3
 
-_begun: ContextVar[float] = ContextVar("longhaul_attempt_begun")
+_started: ContextVar[float] = ContextVar("longhaul_attempt_started")
 """When this attempt began, on the worker's monotonic clock."""
 
 
-class ProviderAway(ApplicationError):
+class ProviderUnavailable(ApplicationError):
     """The provider can't be reached, is overloaded, or limits calls: it is tried again."""
 
 
@@ -179,7 +179,7 @@ async def waited_out(failure: ApplicationError, wait_seconds: float) -> Applicat
     if not is_patient() or isinstance(failure, FewTries):
         return ApplicationError(failure.message, type=failure.type, next_retry_delay=timedelta(seconds=pause))
     # By the server's clock, as all that it is compared with: a worker's may be hours ahead, and would give up.
-    now = info.started_time.timestamp() + time.monotonic() - _begun.get(time.monotonic())
+    now = info.started_time.timestamp() + time.monotonic() - _started.get(time.monotonic())
     scheduled = info.scheduled_time.timestamp()
     next_at, until = now + pause, scheduled + wait_seconds
     if next_at > until:
@@ -189,7 +189,7 @@ async def waited_out(failure: ApplicationError, wait_seconds: float) -> Applicat
     early = info.attempt < FIRST_TOLD and told >= LONG_PAUSE_SECONDS
     if early or info.attempt == FIRST_TOLD or info.attempt % TOLD_EACH == 0:
         await _tell_session(failure.message, next_at, until)
-    return ProviderAway(failure.message, type=failure.type, next_retry_delay=timedelta(seconds=pause))
+    return ProviderUnavailable(failure.message, type=failure.type, next_retry_delay=timedelta(seconds=pause))
 
 
 def is_patient() -> bool:
@@ -205,14 +205,14 @@ def is_patient() -> bool:
 async def counted(retries: int, earlier: EarlierAttempts) -> AsyncIterator[None]:
     """What is no outage is tried no more often than elsewhere, also in a call that may wait for hours: a worker that
     lacks something, a defect, and a call that takes its worker down each time."""
-    _begun.set(time.monotonic())
+    _started.set(time.monotonic())
     over = is_patient() and activity.info().attempt > retries
     if over and earlier.lost_in_a_row > retries:
         raise failed_for_good("internal", "The workers that made the model call were lost each time.")
     try:
         async with _told_on(earlier):
             yield
-    except ProviderAway:
+    except ProviderUnavailable:
         raise
     except ApplicationError as error:
         if not over or error.non_retryable:

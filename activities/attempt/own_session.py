@@ -157,13 +157,13 @@ class _WakingFirst(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002  the SDK's name
         name = activity.info().activity_type
         if name != CALL_MODEL and "." in name:
-            # The reply that is begun with this activity; empty when it begins none.
+            # The reply that is started with this activity; empty when it begins none.
             match input.args:
                 case [PrepareReply() as ask] | [RestoreInput(ahead=PrepareReply() as ask)]:
-                    begun_with = ask.runtime.reply_id
+                    started_with = ask.runtime.reply_id
                 case _:
-                    begun_with = ""
-            self._streaming.wake(settled=name == CHECKPOINT, begins=begun_with)
+                    started_with = ""
+            self._streaming.wake(settled=name == CHECKPOINT, begins=started_with)
         return await super().execute_activity(input)
 
 

@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 from longhaul.activities.masker import Masker, mark, without_secret_extras, without_secrets
 from longhaul.activities.shell.environment_variables import dangerous_variable
 from longhaul.activities.tool import ToolError
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.values.conversation.messages import (
     Base64Source,
@@ -240,25 +240,25 @@ class WorkerSecrets:
             metadata = {}
         return result.model_copy(update={"output": output, "metadata": metadata})
 
-    def out_of_facts(self, facts: CallFacts) -> CallFacts:
+    def out_of_analysis(self, analysis: CallAnalysis) -> CallAnalysis:
         """Findings without secrets in what people and models read. Paths and commands stay: they are compared."""
         if not self.masker:
-            return facts
+            return analysis
         texts = ("arguments_error", "not_understood", "safety", "risk_reason")
-        masked = {name: self.masker.masked(getattr(facts, name)) for name in texts}
-        return facts.model_copy(update={**masked, "notice": self._out_of_cut(facts.notice)})
+        masked = {name: self.masker.masked(getattr(analysis, name)) for name in texts}
+        return analysis.model_copy(update={**masked, "notice": self._out_of_cut(analysis.notice)})
 
-    def out_of_findings(self, facts: CallFacts, arguments: str) -> CallFacts:
+    def out_of_findings(self, analysis: CallAnalysis, arguments: str) -> CallAnalysis:
         """Findings about a call with these arguments. Where they hold a secret, so may paths and commands: it is cut
         out there too, and what rules can't see any more is said to be not understood. Of what such a call would write
         no digest is kept, for a short secret could be guessed by it."""
-        facts = self.out_of_facts(facts)
+        analysis = self.out_of_analysis(analysis)
         name = self.masker.found(arguments)
         if not name:
-            return facts
+            return analysis
         shown = {
             "commands": tuple(
-                command.model_copy(update={"words": self._out_of_words(command.words)}) for command in facts.commands
+                command.model_copy(update={"words": self._out_of_words(command.words)}) for command in analysis.commands
             ),
             "paths": tuple(
                 path.model_copy(
@@ -268,13 +268,13 @@ class WorkerSecrets:
                         "danger": self.masker.masked(path.danger),
                     }
                 )
-                for path in facts.paths
+                for path in analysis.paths
             ),
-            "mentioned": tuple(tuple(map(self.masker.masked, names)) for names in facts.mentioned),
+            "mentioned": tuple(tuple(map(self.masker.masked, names)) for names in analysis.mentioned),
         }
-        hidden = any(getattr(facts, part) != shown[part] for part in shown)
-        why = facts.not_understood or (f"the value of the secret {name}" if hidden else "")
-        return facts.model_copy(update={**shown, "not_understood": why, "after": ""})
+        hidden = any(getattr(analysis, part) != shown[part] for part in shown)
+        why = analysis.not_understood or (f"the value of the secret {name}" if hidden else "")
+        return analysis.model_copy(update={**shown, "not_understood": why, "after": ""})
 
     def _out_of_words(self, words: tuple[str, ...]) -> tuple[str, ...]:
         masked = tuple(map(self.masker.masked, words))

@@ -31,7 +31,7 @@ from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.contract import NOT_HERE
 from longhaul.activities.models.profiles import NO_VARIABLES, KeyPlace, no_profile
 from longhaul.activities.models.providers import PROVIDERS
-from longhaul.agent.letters.bodies import WORKER_LACKS
+from longhaul.agent.operations.bodies import WORKER_LACKS
 from longhaul.agent.permission.decision_table import analyzers_of
 from longhaul.agent.plain.text import LONGEST_NAME, did_you_mean
 from longhaul.agent.values.spec.agent_spec import AgentSpec

@@ -114,7 +114,7 @@ class Workspaces:
     async def find(self, recorded: RecordedPlace, *, may_write: bool = False) -> Place:
         """The place as this worker sees it; NotHere when the marker says that it is another.
 
-        For a call that may write the marker is read now: a folder that has gone since would be made anew."""
+        For a call that may write the marker is read now: a folder that has gone since would be made again."""
         key = (recorded.root, recorded.nonce)
         if may_write or time.monotonic() - self._seen.get(key, -SEEN_LASTS_SECONDS) >= SEEN_LASTS_SECONDS:
             await asyncio.to_thread(_look, recorded)

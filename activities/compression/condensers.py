@@ -26,10 +26,10 @@ from longhaul.activities.compression.summary_texts import (
 from longhaul.activities.models.failures.retry_errors import failed_for_good
 from longhaul.activities.models.model import AnswerSchema
 from longhaul.activities.process.threads import is_cancelled_here
-from longhaul.agent.fold.context_state import MASK
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.plain.text import did_you_mean
 from longhaul.agent.plain.values import digest_of
+from longhaul.agent.reducer.context_state import MASK
 from longhaul.agent.values.conversation.messages import (
     DATA_TOKENS,
     FRAME_TOKENS,
@@ -39,7 +39,7 @@ from longhaul.agent.values.conversation.messages import (
     Usage,
 )
 from longhaul.agent.values.spec.agent_spec import ContextConfig
-from longhaul.agent.values.spec.summary_template import fill, shown
+from longhaul.agent.values.spec.summary_template import field_text, fill
 from longhaul.stores.loading import found_at, names_in
 
 Count = Callable[[str], int]
@@ -244,7 +244,7 @@ def masked(message: Msg) -> Msg:
         block.model_copy(update={"output": MASK}) if isinstance(block, ToolResultBlock) else block
         for block in message.content
     )
-    # Built anew: a copy would keep the cached length of the old text.
+    # Built again: a copy would keep the cached length of the old text.
     return Msg.model_validate({**message.model_dump(), "content": content})
 
 
@@ -262,7 +262,7 @@ def _task(view: View) -> str:
 
 
 def _complaint(fields: Mapping[str, Any]) -> str:
-    blank = [name for name, value in fields.items() if not shown(value)]
+    blank = [name for name, value in fields.items() if not field_text(value)]
     if len(blank) == len(fields):
         return "all of its fields are empty"
     size = len(json.dumps(fields).encode())
@@ -293,7 +293,7 @@ async def run_chain(view: View, names: Sequence[str], condensers: Mapping[str, C
     failures: list[ApplicationError] = []
     for name in names:
         try:
-            made = await _asked(view, name, condensers)
+            made = await _ask(view, name, condensers)
         except ApplicationError as error:
             if not error.non_retryable:
                 raise
@@ -310,7 +310,7 @@ async def run_chain(view: View, names: Sequence[str], condensers: Mapping[str, C
     )
 
 
-async def _asked(view: View, name: str, condensers: Mapping[str, Condenser]) -> Condensation | None:
+async def _ask(view: View, name: str, condensers: Mapping[str, Condenser]) -> Condensation | None:
     condenser = condensers.get(name)
     if condenser is None:
         hint = did_you_mean(name, condensers, "it has")

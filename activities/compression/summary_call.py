@@ -20,7 +20,7 @@ from temporalio.exceptions import ApplicationError
 from longhaul.activities.compression.condensers import CountFor, Question, SummaryAnswer
 from longhaul.activities.compression.summary_texts import BEHIND, answer_room, fitted, summary_room
 from longhaul.activities.models.failures.failure_classification import judge
-from longhaul.activities.models.failures.retry_errors import as_verdict, failed_for_good
+from longhaul.activities.models.failures.retry_errors import as_action, failed_for_good
 from longhaul.activities.models.model import AnswerSchema, ModelReply, ModelRequest
 from longhaul.activities.models.requests.answer_form import BadAnswer, answer_of
 from longhaul.activities.tools.arguments import BoundedSchema, TooManySteps
@@ -100,7 +100,7 @@ class SummaryCall:
                     raise
                 log.warning("%s gave no summary: %s", candidate.model, error.message)
                 failures.append(error)
-        # The first model's failure is the one to mend, unless only the last can be told.
+        # The first model's failure is the one to fix, unless only the last can be told.
         first = failures[0]
         raise first if first.non_retryable else failed_for_good(first.type or "upstream", first.message)
 
@@ -159,7 +159,7 @@ class SummaryCall:
         except Exception as error:  # noqa: BLE001  every kind has a verdict: the table is complete by test
             failure = judge(error)
             if failure.kind not in ("compress", "repair") and failure.error_type != "invalid_request":
-                raise as_verdict(error) from None  # the provider's error may quote the request
+                raise as_action(error) from None  # the provider's error may quote the request
             log.warning("%s takes no question behind the context: %s", candidate.model, failure.error_type)
             return None
 
@@ -172,7 +172,7 @@ class SummaryCall:
                 raise  # a middleware has stopped it, and says why
             except Exception as error:  # noqa: BLE001  every kind has a verdict: the table is complete by test
                 if judge(error).kind != "compress" or share == _SHARES[-1]:
-                    raise as_verdict(error) from None  # the provider's error may quote the request
+                    raise as_action(error) from None  # the provider's error may quote the request
         raise AssertionError("the last share returns or raises")
 
     async def _request(self, candidate: Candidate, question: Question, problem: str, share: float) -> ModelRequest:

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from longhaul.agent.fold.context_state import MASK
 from longhaul.agent.plain.text import gist, parsed, tag_of, without
+from longhaul.agent.reducer.context_state import MASK
 from longhaul.agent.values.conversation.messages import (
     Msg,
     TextBlock,

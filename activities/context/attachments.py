@@ -7,7 +7,7 @@ What is decoded here is the outside of a file (its kind, its size, its checksums
 
 Counts the tokens of an attachment: an image by its pixels, which its first bytes tell, anything else by a constant.
 
-Sources: platform.claude.com, "Vision"; platform.openai.com, "Images and vision". Both change with every generation of
+Sources: platform.claude.com, "Vision"; platform.openai.com, "Images and vision". Both change with every incarnation of
 models, and the provider's report corrects what is wrong here.
 
 Tells which images a model takes: none, or only smaller ones among many; of others their providers' refusal tells it.
@@ -25,7 +25,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 
 from longhaul.activities.models.requests.model_parameters import hears
-from longhaul.agent.fold.context_state import words_for
+from longhaul.agent.reducer.context_state import words_for
 from longhaul.agent.values.conversation.messages import IMAGES, Base64Source, DataBlock, TextBlock
 
 LEFT_OUT_TOKENS = 40

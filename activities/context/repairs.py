@@ -16,7 +16,7 @@ from longhaul.activities.models.failures.failure_classification import refusal_i
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.activities.models.requests.thinking_origin import Beginnings, chain_of, fitting, signed, with_origin
 from longhaul.agent.entries import LeftOut, Repair
-from longhaul.agent.fold.context_state import rewritten, without, words_for
+from longhaul.agent.reducer.context_state import rewritten, without, words_for
 from longhaul.agent.values.conversation.messages import (
     CONTINUES,
     IMAGES,

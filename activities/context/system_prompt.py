@@ -32,7 +32,7 @@ from longhaul.agent.values.spec.knowledge import (
     with_knowledge,
 )
 
-MOST_HINTS = 5
+MOST_REMINDERS = 5
 """Of skills that one request triggers: each may be 20 kB, and crosses the history twice."""
 MOST_LEFT_OUT, LEFT_OUT_CHARS = 10, 400
 """Sentences about what is left out, and characters of each."""
@@ -107,7 +107,7 @@ def _first(sentences: list[str]) -> tuple[str, ...]:
 
 def _hints(ask: PrepareReply, skills: list[Skill], window: int) -> list[Msg]:
     news = [skill for skill in triggered(skills, ask.request) if skill.source not in ask.hinted]
-    hints = [skill_hint(skill) for skill in news[:MOST_HINTS]]
+    hints = [skill_hint(skill) for skill in news[:MOST_REMINDERS]]
     if ask.spec.inject_runtime_state:
         now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         hints.append(hint_message(state_hint(now, ask.context_tokens, window), "runtime_state"))

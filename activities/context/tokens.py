@@ -12,8 +12,8 @@ interpreter for 150 ms of it, once in a process.
 Estimates how many tokens a text has, where no tokenizer is at hand.
 
 Tokenizers cut where the kind of character changes, so what is counted is such places: each byte of the UTF-8 text is
-replaced by a letter for its kind, bytes that only continue a character are dropped, and each pattern of kinds in the
-table below adds its weight. The weights were fitted (least squares of the relative error, held to earlier ones) to
+replaced by a letter for its kind, bytes that only continue a character are dropped, and each pattern of kinds in
+the table below adds its weight. The weights were fitted (least squares of the relative error, held to earlier ones) to
 cl100k_base and o200k_base over prose in thirty languages, program text, JSON, logs, tables of numbers, paths, base64
 and hex; English, German, Chinese, program text and JSON count most. Of two kilobytes that were left out of the fit,
 German is off by 3 to 5 % (root mean square), Chinese by 2 to 5, JSON by 2 to 7, English by 2 to 6, program text by 5

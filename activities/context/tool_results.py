@@ -274,7 +274,7 @@ class Returning:
             if made is not None:
                 return made
         async with beating():
-            return await _undisturbed(self._made(ask, whole, shown, too_large=too_large))
+            return await _undisturbed(self._make_result(ask, whole, shown, too_large=too_large))
 
     async def message(self, ask: RunTool, result: ToolResultBlock) -> tuple[Msg, int]:
         """What the result becomes in the context, and its tokens."""
@@ -283,7 +283,9 @@ class Returning:
             return message, self._counter.count_message(message, ask.model)
         return message, await _undisturbed(self._counter.count_aside(message, ask.model))
 
-    async def _made(self, ask: RunTool, whole: ToolResultBlock, shown: Output, *, too_large: bool) -> ToolResultBlock:
+    async def _make_result(
+        self, ask: RunTool, whole: ToolResultBlock, shown: Output, *, too_large: bool
+    ) -> ToolResultBlock:
         truncated = await asyncio.to_thread(self._truncated, ask, whole.name, shown)
         made = None if too_large else _entire(truncated, whole)
         if made is not None:

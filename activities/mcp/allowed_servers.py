@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.models.profiles import NO_KEY, BadKeyPlaces, KeyPlace, is_among, read_key_places
 from longhaul.activities.process.program_output import words_of
-from longhaul.activities.process.sandbox import Box
+from longhaul.activities.process.sandbox import SandboxPolicy
 from longhaul.activities.shell.environment_variables import dangerous_variable
 from longhaul.agent.plain.errors import BadSetup, what_is_wrong
 from longhaul.agent.plain.text import did_you_mean
@@ -42,12 +42,12 @@ class ServerFailure(Exception):
     """A server did not do what it was asked for."""
 
 
-class ServerAway(ServerFailure):
+class ServerUnavailable(ServerFailure):
     """It can't be reached, or does not speak as it should; nothing was asked of it."""
 
 
 class ServerBusy(ServerFailure):
-    """It has not begun with the request, and may take it later."""
+    """It has not started with the request, and may take it later."""
 
 
 class ServerLost(ServerFailure):
@@ -106,7 +106,7 @@ class Server:
     effects: tuple[tuple[str, Effect], ...] = ()
     samples: bool = False
     """It is told that it may have a model asked."""
-    box: Box | None = None
+    sandbox: SandboxPolicy | None = None
     """The sandbox around its program."""
     folder: str = "/"
     """Where its program runs, if it is given none. It may have to be made."""
@@ -116,8 +116,8 @@ class Server:
         """The same for two that are the same: secrets stand in it by their names."""
         config = {"kind": type(self.config).__name__, **self.config.model_dump(mode="json")}
         rest = [self.name, self.is_stateful, self.enable_tools, self.disable_tools, self.timeout_seconds]
-        box = None if self.box is None else [self.box.network, *map(str, self.box.shown)]
-        said = json.dumps([config, *rest, self.trusted, self.effects, self.samples, box], sort_keys=True)
+        sandbox = None if self.sandbox is None else [self.sandbox.network, *map(str, self.sandbox.shown)]
+        said = json.dumps([config, *rest, self.trusted, self.effects, self.samples, sandbox], sort_keys=True)
         return hashlib.sha256(said.encode()).hexdigest()
 
     def offers(self, tool: str) -> bool:
@@ -156,8 +156,12 @@ class OfferedServers:
                 hint = did_you_mean(client.name, self._servers, "they have")
                 raise NotOffered(f"no MCP server is named {client.name!r} on this worker ({SETTING}); {hint}")
             shown = tuple(map(Path, offered.sandbox_reads))
-            box = Box("all", offered.sandbox_network, hidden=self._hidden, shown=shown) if offered.sandbox else None
-            made = replace(_narrowed(offered, client, offered.mcp_config), box=box)
+            sandbox = (
+                SandboxPolicy("all", offered.sandbox_network, hidden=self._hidden, shown=shown)
+                if offered.sandbox
+                else None
+            )
+            made = replace(_narrowed(offered, client, offered.mcp_config), sandbox=sandbox)
         else:
             if offered is not None:
                 raise NotOffered(
@@ -183,7 +187,7 @@ class OfferedServers:
         # Never where the worker was started: programs look there for code of theirs. And what one in a sandbox leaves
         # must not be code of one outside.
         digest = hashlib.sha256(made.name.encode()).hexdigest()
-        return replace(made, folder=f"{self._folder}/boxed/{digest[:16]}" if made.box else self._folder)
+        return replace(made, folder=f"{self._folder}/boxed/{digest[:16]}" if made.sandbox else self._folder)
 
     def _check(self, name: str, config: MCPConfig) -> None:
         if isinstance(config, HttpMCPConfig):

@@ -26,10 +26,10 @@ from longhaul.activities.masker import MaskedStream, Masker
 from longhaul.activities.mcp.allowed_servers import (
     AnswerTooLong,
     Server,
-    ServerAway,
     ServerBusy,
     ServerFailure,
     ServerLost,
+    ServerUnavailable,
     in_words,
 )
 from longhaul.activities.mcp.lenient_answers import notes_in
@@ -132,7 +132,7 @@ class McpConnection:
         self._task = asyncio.create_task(self._live())
 
     async def opened(self) -> None:
-        """Raises ServerAway or ServerBusy within CONNECT_SECONDS."""
+        """Raises ServerUnavailable or ServerBusy within CONNECT_SECONDS."""
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 await asyncio.shield(self._ready)
@@ -150,7 +150,7 @@ class McpConnection:
         notes: list[str] = []
         cursors: list[str | None] = [None]
         for _ in range(MOST_PAGES):
-            page = await self._asked(client.list_tools(cursor=cursors[-1], cache_mode="bypass"))
+            page = await self._request(client.list_tools(cursor=cursors[-1], cache_mode="bypass"))
             found += page.tools
             notes += notes_in(page.meta)
             if not page.next_cursor or len(found) >= MOST_TOOLS:
@@ -164,8 +164,8 @@ class McpConnection:
     async def call(
         self, tool: str, arguments: dict[str, Any], heard: ProgressFnT, answered: ServerAsked | None = None
     ) -> Answer:
-        """`answered`: what a person said to what this call has asked before. Raises ServerBusy where it has not begun,
-        ServerLost where nobody knows, and MCPError for its own error."""
+        """`answered`: what a person said to what this call has asked before. Raises ServerBusy where it has not
+        started, ServerLost where nobody knows, and MCPError for its own error."""
         client = await self._ready
         params = types.CallToolRequestParams(name=tool, arguments=arguments)
         if answered is not None and answered.from_start:
@@ -175,7 +175,7 @@ class McpConnection:
             params = params.model_copy(update=given)
         # Not `call_tool` of the client: that judges answers by the server's own schema, and throws away what was done.
         asked = client.session.send_request(types.CallToolRequest(params=params), _CALLED, progress_callback=heard)
-        answer: Answer = await self._asked(asked, acts=True)
+        answer: Answer = await self._request(asked, acts=True)
         return answer
 
     async def answers(self) -> bool:
@@ -183,7 +183,7 @@ class McpConnection:
         client = await self._ready
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                await self._asked(client.session.send_ping())
+                await self._request(client.session.send_ping())
         except MCPError:
             return True  # it knows no pings
         except (ServerFailure, TimeoutError, ValidationError):
@@ -205,7 +205,7 @@ class McpConnection:
         self.close()
         await asyncio.wait((self._task,), timeout=LEAVING_SECONDS + 1)
 
-    async def _asked(self, request: Awaitable[Any], *, acts: bool = False) -> Any:
+    async def _request(self, request: Awaitable[Any], *, acts: bool = False) -> Any:
         """What the request comes to. Cancelled, it tells the server so. `acts`: as of `Outcomes`."""
         status = Outcomes(acts=acts)
         limit, failed = asyncio.timeout(None), status.failed
@@ -274,7 +274,7 @@ class McpConnection:
                     if not self._ready.done():
                         self._ready.set_result(client)
                     await self._closing.wait()
-            except ServerAway as error:
+            except ServerUnavailable as error:
                 self._fail(error)
             except BaseException as error:  # noqa: BLE001  whatever a server does: it ends its connection alone
                 self._fail(self._unopened(in_words(error)))
@@ -319,8 +319,8 @@ class McpConnection:
     def _busy(self, status: int) -> ServerBusy:
         return ServerBusy(self._sentence("takes no calls now", f"HTTP {status}"))
 
-    def _unreachable(self, why: str) -> ServerAway:
-        return ServerAway(self._sentence("can't be reached", why))
+    def _unreachable(self, why: str) -> ServerUnavailable:
+        return ServerUnavailable(self._sentence("can't be reached", why))
 
     def _sentence(self, what: str, why: str) -> str:
         said = f"; it wrote: {tail[-500:]}" if (tail := self._tail.decode("utf-8", "replace").strip()) else ""

@@ -1,7 +1,7 @@
 """Reads what servers answer beside the protocol: a tool with a wrong schema, a field that is missing, an image in
 another form of base64. What is wrong with one tool is noted with it, and costs no other tool anything.
 
-The `mcp` package judges a list of tools as a whole, and loses all of it for one word; so answers are mended before it
+The `mcp` package judges a list of tools as a whole, and loses all of it for one word; so answers are fixed before it
 sees them.
 """
 
@@ -55,7 +55,7 @@ _KEPT = ("name", "title", "description", "annotations")
 
 
 class Lenient:
-    """A stream of what a server says, of whichever transport, with answers mended."""
+    """A stream of what a server says, of whichever transport, with answers fixed."""
 
     def __init__(self, said: Any) -> None:
         self._said = said
@@ -64,13 +64,13 @@ class Lenient:
         return getattr(self._said, name)
 
     async def receive(self) -> SessionMessage | Exception:
-        return _mended(await self._said.receive())
+        return _fixed(await self._said.receive())
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
-        return _mended(await self._said.__anext__())
+        return _fixed(await self._said.__anext__())
 
     async def __aenter__(self) -> Self:
         await self._said.__aenter__()
@@ -80,24 +80,24 @@ class Lenient:
         await self._said.__aexit__(*error)
 
 
-def _mended(said: SessionMessage | Exception) -> SessionMessage | Exception:
+def _fixed(said: SessionMessage | Exception) -> SessionMessage | Exception:
     if isinstance(said, SessionMessage) and isinstance(said.message, types.JSONRPCResponse):
         result: Any = said.message.result
         if isinstance(result, dict) and "content" not in result and "tools" in result:
-            mend_tools(result)
+            fix_tools(result)
         elif isinstance(result, dict) and not _OF_A_CALL.isdisjoint(result):
             result["content"] = _content_of(result.get("content"))
     return said
 
 
-def mend_tools(result: dict[str, Any]) -> None:
+def fix_tools(result: dict[str, Any]) -> None:
     """A page of a list of tools, in its place."""
     notes: list[str] = []
     listed = result["tools"]
     if not isinstance(listed, list):
         notes.append("what it lists is no list of tools")
         listed = []
-    tools = [_mended_tool(tool) for tool in listed]
+    tools = [_fixed_tool(tool) for tool in listed]
     if lost := sum(tool is None for tool in tools):
         notes.append(f"{lost} of its tools are left out: they have no name")
     result["tools"] = [tool for tool in tools if tool is not None]
@@ -107,7 +107,7 @@ def mend_tools(result: dict[str, Any]) -> None:
     result["_meta"] = {NOTES: notes}
 
 
-def _mended_tool(tool: Any) -> dict[str, Any] | None:
+def _fixed_tool(tool: Any) -> dict[str, Any] | None:
     if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
         return None
     notes: list[str] = []
@@ -160,9 +160,9 @@ def _schema(schema: dict[str, Any], notes: list[str], levels: int) -> dict[str, 
         return schema  # it is too deep, and left out for that
     made = dict(schema)
     if "type" in made:
-        _mend_type(made, notes)
+        _fix_type(made, notes)
     if isinstance(made.get("enum"), list) and "type" in made:
-        _mend_enum(made, notes)
+        _fix_enum(made, notes)
     for word, (is_right, said) in _FORMS.items():
         if word in made and not is_right(made[word]):
             notes.append(f"`{word}` in its inputSchema is no {said}, and is left out")
@@ -184,7 +184,7 @@ def _inner(schema: Any, notes: list[str], levels: int) -> Any:
     return schema if isinstance(schema, bool) else {}
 
 
-def _mend_type(schema: dict[str, Any], notes: list[str]) -> None:
+def _fix_type(schema: dict[str, Any], notes: list[str]) -> None:
     given = schema["type"]
     words = given if isinstance(given, list) else [given]
     meant = [*dict.fromkeys(found for word in words if isinstance(word, str) and (found := _meant(word)))]
@@ -209,7 +209,7 @@ _IS_A: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
-def _mend_enum(schema: dict[str, Any], notes: list[str]) -> None:
+def _fix_enum(schema: dict[str, Any], notes: list[str]) -> None:
     """Values that the type beside them excludes, for which providers refuse the whole request."""
     kind = schema["type"]
     kinds = [_IS_A[each] for each in (kind if isinstance(kind, list) else [kind])]

@@ -20,7 +20,7 @@ from longhaul.activities.models.profiles import is_within
 Said = Literal["its answer", "its refusal", "no session", "not now", "unreachable", "nobody knows"]
 
 MOST_IN_VAIN = 10
-"""So often in a row a stream is asked for anew that ends without a word: the package would do so until the call's time
+"""So often in a row a stream is asked for again that ends without a word: the package would do so until the call's time
 is over, and at once where the server names no pause."""
 HELD_SECONDS = 5.0
 """A stream that was open so long was not in vain: those in front of servers end silent ones by and by."""
@@ -34,7 +34,7 @@ _UNKNOWN_SESSION = b"No valid session ID provided"
 request's id, so the `mcp` package drops these words."""
 _MOVED = frozenset({HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT})
 """To be asked of somebody else. Of other redirections a page to look at may be meant, behind what was done."""
-_MAYBE_BEGUN = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.REQUEST_TIMEOUT})
+_MAYBE_STARTED = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.REQUEST_TIMEOUT})
 """Of 400 to 499 these are also said when a call has been handed on, or has taken too long."""
 
 
@@ -109,7 +109,7 @@ class Outcomes:
 
     def said_by(self, error: MCPError | None) -> Said:
         """Whose word the error is, or what is known without one. By the specification 404 to what bears a session's id
-        is of a server that knows no such session, and so has not begun with the request; who stands in front of a
+        is of a server that knows no such session, and so has not started with the request; who stands in front of a
         server and answers 404, maybe behind its back, says nothing in the protocol's words."""
         if error is not None and self._is_of_the_server(error):
             if not self.refused:
@@ -124,7 +124,7 @@ class Outcomes:
             return "not now"
         if self.is_unsent:
             return "unreachable"
-        is_refusal = self.refused in _MOVED or (400 <= self.refused < 500 and self.refused not in _MAYBE_BEGUN)
+        is_refusal = self.refused in _MOVED or (400 <= self.refused < 500 and self.refused not in _MAYBE_STARTED)
         return "its refusal" if is_refusal else "nobody knows"
 
     def _is_of_the_server(self, error: MCPError) -> bool:

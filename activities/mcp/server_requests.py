@@ -45,7 +45,7 @@ class Samples:
     def __init__(self, server: str, model: SideModel | None, masker: Masker) -> None:
         self._server, self._model, self._masker = server, model, masker
         self.told = list[dict[str, str]]()
-        """What was asked and answered, cut short: for the record."""
+        """What was asked and answered, cut short: for the journal."""
 
     async def answer(self, params: types.CreateMessageRequestParams) -> types.CreateMessageResult:
         """Raises NotAsked."""
@@ -171,18 +171,20 @@ def asked_for(
         if not isinstance(request, types.ElicitRequest):
             raise _refused(server, f"it wants {_NOT_ASKED.get(request.method, request.method)}")
         params[key] = request.params
-    return _asked(ServerAsked(server=server, questions={}, state=state), params, before, masker)
+    return _next_round(ServerAsked(server=server, questions={}, state=state), params, before, masker)
 
 
 def asked_meanwhile(
     asked: Mapping[str, types.ElicitRequestParams], server: str, before: ServerAsked | None, masker: Masker
 ) -> ServerAsked:
-    """The same of a server that asks while the call runs: with the answers the call begins anew. Raises ToolError."""
+    """The same of a server that asks while the call runs: with the answers the call begins again. Raises ToolError."""
     answers = before.answers if before else {}
-    return _asked(ServerAsked(server=server, questions={}, from_start=True, answers=answers), asked, before, masker)
+    return _next_round(
+        ServerAsked(server=server, questions={}, from_start=True, answers=answers), asked, before, masker
+    )
 
 
-def _asked(
+def _next_round(
     made: ServerAsked, params: Mapping[str, types.ElicitRequestParams], before: ServerAsked | None, masker: Masker
 ) -> ServerAsked:
     number = before.round + 1 if before else 1

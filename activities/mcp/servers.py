@@ -1,8 +1,8 @@
 """The MCP servers of one worker: what they offer, listed once and kept, and the connections that keep state.
 
-All of it is a cache, and can be made anew. Nothing here waits longer than a bound.
+All of it is a cache, and can be made again. Nothing here waits longer than a bound.
 
-The open connections of one worker, which are leases of sessions: few, ended when nobody uses them, and made anew
+The open connections of one worker, which are leases of sessions: few, ended when nobody uses them, and made again
 when they are lost. What a server keeps of a session counts where it is said to keep state, and there alone.
 """
 
@@ -49,7 +49,8 @@ class Lease:
     connection: "McpConnection"
     used_at: float
     before: str | None
-    """The connection that the session had until this one was begun: calls that were made together know of that one."""
+    """The connection that the session had until this one was started: calls that were made together know of that
+    one."""
     in_use: int = 0
     ending: asyncio.TimerHandle | None = None
     """One at a time: a busy server would have thousands before the first comes."""
@@ -85,13 +86,13 @@ class Connections:
     ) -> AsyncIterator[tuple["McpConnection", bool]]:
         """As `served_tool.Connecting`. `last`: the connection that the session's newest result came through."""
         if not server.is_stateful:
-            kept, is_anew = await self._any_for(server, once=once), False
+            kept, is_again = await self._any_for(server, once=once), False
         else:
-            kept, is_anew = await self._kept_for(server, last, once=once)
+            kept, is_again = await self._kept_for(server, last, once=once)
         kept.in_use += 1
         answered = False
         try:
-            yield kept.connection, is_anew
+            yield kept.connection, is_again
             answered = True
         finally:
             kept.in_use -= 1
@@ -122,7 +123,7 @@ class Connections:
 
     def _let_rest(self, kept: Lease, seconds: float) -> None:
         kept.used_at = time.monotonic()
-        self._make_room(0)  # of many that are begun at once none finds another one to end
+        self._make_room(0)  # of many that are started at once none finds another one to end
         if kept.ending is not None:
             kept.ending.cancel()
         kept.ending = asyncio.get_running_loop().call_later(seconds, self._end_unused, kept)
@@ -179,7 +180,7 @@ LISTING_SECONDS = 20.0
 LISTING_PAUSES = (0.2, 1.0)
 """Seconds between tries where a server has no time: a reply waits for them."""
 FRESH_LIST_SECONDS = 300.0
-"""A list that is older is made anew for a reply that begins: few servers can say that theirs has changed."""
+"""A list that is older is made again for a reply that begins: few servers can say that theirs has changed."""
 FORGIVEN_TIMES = 3
 """A server that gave no list is not asked for another one so many times as long as that took: where it hangs, few wait
 for it, and where it is down at once, nobody does."""
@@ -229,8 +230,8 @@ class McpServers:
         the digests that were recorded of them (empty: any); one that is not stands there with the reason. Raises
         NotHere for a server that agents of this worker may not use."""
         found = await asyncio.gather(*(self._of_one(client, named or {}) for client in clients))
-        boxes = [box for both in found for box in both]
-        return toolbox.beside(boxes) if boxes else toolbox
+        sandboxes = [sandbox for both in found for sandbox in both]
+        return toolbox.beside(sandboxes) if sandboxes else toolbox
 
     async def _of_one(self, client: MCPClient, named: Mapping[str, str]) -> list[Toolbox]:
         server = self._server(client)
@@ -271,10 +272,10 @@ class McpServers:
             if server.name in outdated:
                 self._outdated(server.key)
         found = await asyncio.gather(*map(self.newest, servers))
-        if is_under_way and (lost := next((told for box, told in found if box is None), None)):
+        if is_under_way and (lost := next((told for sandbox, told in found if sandbox is None), None)):
             raise failed_for_good("upstream", lost[0])
-        boxes = [box for box, _ in found if box is not None]
-        return Toolbox(()).beside(boxes), tuple(why for _, told in found for why in told)
+        sandboxes = [sandbox for sandbox, _ in found if sandbox is not None]
+        return Toolbox(()).beside(sandboxes), tuple(why for _, told in found for why in told)
 
     async def newest(self, server: Server) -> tuple[Toolbox | None, tuple[str, ...]]:
         """The same of one server; None where it can't be reached."""
@@ -284,7 +285,7 @@ class McpServers:
             if (known := self._listings.get(server.key)) is None:
                 return None, (f"{error}. Its tools are missing until it can be reached.",)
             found = known
-        # The reason stands in the log: it may be worded anew each time, and this is said once.
+        # The reason stands in the log: it may be worded again each time, and this is said once.
         kept = f"the MCP server {server.name!r} offers other tools now, and gave no list of them: the old one counts"
         return found.toolbox, (*found.misspelt, *([kept] if found.is_stale else []))
 
@@ -329,13 +330,13 @@ class McpServers:
                 raise ServerFailure(why)
             return known
         try:
-            return await asyncio.shield(self._listing.get(key) or self._begun(server))
+            return await asyncio.shield(self._listing.get(key) or self._started(server))
         except ServerFailure:
             if known is not None:
                 return known
             raise
 
-    def _begun(self, server: Server) -> asyncio.Task[ToolList]:
+    def _started(self, server: Server) -> asyncio.Task[ToolList]:
         """One for all that wait for it; whoever stops waiting does not end it."""
         task = self._listing[server.key] = asyncio.create_task(self._list(server))
 
@@ -355,7 +356,7 @@ class McpServers:
         began = time.monotonic()
         try:
             async with asyncio.timeout(LISTING_SECONDS):
-                listed, notes = await self._asked(server)
+                listed, notes = await self._list_again(server)
             found = [*described(server, listed, self._secrets.masker.masked)]
             toolbox = Toolbox(ServedTool(server, about, self._connections) for about in found)
             told = (*misspelt(server, listed), *left_out(server, listed, len(found)))
@@ -377,7 +378,7 @@ class McpServers:
             self._listings.pop(next(iter(self._listings)))
         return listing
 
-    async def _asked(self, server: Server) -> "tuple[list[types.Tool], tuple[str, ...]]":
+    async def _list_again(self, server: Server) -> "tuple[list[types.Tool], tuple[str, ...]]":
         """Once more, and again, while it says that it has no time. Raises ServerFailure, MCPError."""
         for pause in (*LISTING_PAUSES, None):
             connection = self._connections.new(server)

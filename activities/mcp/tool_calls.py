@@ -16,7 +16,7 @@ from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from longhaul.activities.mcp.allowed_servers import AnswerTooLong, Server, ServerAway, ServerBusy, ServerLost
+from longhaul.activities.mcp.allowed_servers import AnswerTooLong, Server, ServerBusy, ServerLost, ServerUnavailable
 from longhaul.activities.mcp.connection import McpConnection
 from longhaul.activities.mcp.lenient_answers import plain_base64
 from longhaul.activities.mcp.server_requests import DONE, Samples, asked_for, asked_meanwhile, model_requests
@@ -25,7 +25,7 @@ from longhaul.activities.models.side_model import NotAsked
 from longhaul.activities.process.program_output import clipped, progress
 from longhaul.activities.tool import GivenUp, NeedsInput, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.function import OUTPUT_CAP
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.plain.text import visible
 from longhaul.agent.values.conversation.messages import MOST_ROUNDS, Base64Source, DataBlock, ServerAsked, TextBlock
 from longhaul.agent.values.conversation.tools import Effect
@@ -115,9 +115,9 @@ def _data(data: str, media_type: str, name: str | None) -> TextBlock | DataBlock
 
 
 PAUSES = (0.2, 1.0, 3.0)
-"""Seconds between tries of a call that is known not to have begun, or that may run twice."""
+"""Seconds between tries of a call that is known not to have started, or that may run twice."""
 MAYBE_DONE = "It may have done part of its work, or all of it."
-BEGAN_ANEW = (
+STARTED_AGAIN = (
     "[The MCP server {!r} restarted before this call: what it had kept for this session (open pages, logins, working "
     "folders) is gone.]"
 )
@@ -137,7 +137,8 @@ class Connecting(Protocol):
     def through(
         self, server: Server, last: str | None, *, once: bool
     ) -> AbstractAsyncContextManager[tuple[McpConnection, bool]]:
-        """A connection for one call, and whether the server keeps nothing of the calls before. Raises ServerAway.
+        """A connection for one call, and whether the server keeps nothing of the calls before. Raises
+        ServerUnavailable.
 
         `once`: the call may not run a second time, so the server is asked before whether it is there."""
         ...
@@ -154,13 +155,13 @@ class ServedTool(Tool):
         self.notes = about.notes
         self._server, self._about, self._connecting = server, about, connecting
 
-    async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
-        notices = [
+    async def examine(self, arguments: dict[str, Any], place: Place) -> CallAnalysis:
+        notifications = [
             *(["The server says that this tool may destroy what is there."] if self._about.destructive else []),
             *(["The server may have a model asked in its name while it runs."] if self._server.samples else []),
         ]
-        notice = " ".join(notices)
-        return CallFacts(cwd=str(place.cwd), read_only=self.read_only, notice=notice)
+        notice = " ".join(notifications)
+        return CallAnalysis(cwd=str(place.cwd), read_only=self.read_only, notice=notice)
 
     async def run(self, call: ToolCall) -> ToolOutput:
         is_undone = True
@@ -175,7 +176,7 @@ class ServedTool(Tool):
                 if pause is None:
                     raise ToolError(str(error)) from error
                 is_undone = self.effect is Effect.READ
-            except (ServerBusy, ServerAway) as error:
+            except (ServerBusy, ServerUnavailable) as error:
                 if pause is None:
                     done = "Nothing was done" if is_undone else f"Of a try before nobody knows: {MAYBE_DONE}"
                     raise ToolError(f"{error}. {done}") from error
@@ -185,7 +186,7 @@ class ServedTool(Tool):
     async def _once(self, call: ToolCall) -> ToolOutput:
         samples = Samples(self._server.name, call.model, call.masker)
         once = self.effect is Effect.ONCE
-        async with self._connecting.through(self._server, call.connection, once=once) as (connection, is_anew):
+        async with self._connecting.through(self._server, call.connection, once=once) as (connection, is_again):
             connection.meanwhile.samples = samples
             try:
                 result = await self._answer(connection, call, samples)
@@ -212,7 +213,7 @@ class ServedTool(Tool):
                 UNASKED.format(self._server.name, one.message[:500]) for one in connection.meanwhile.take().values()
             ]
         notes = [
-            *([BEGAN_ANEW.format(self._server.name)] if is_anew else []),
+            *([STARTED_AGAIN.format(self._server.name)] if is_again else []),
             *map(visible, map(call.masker.masked, unanswered)),
         ]
         if not notes:
@@ -231,7 +232,7 @@ class ServedTool(Tool):
             except MCPError as error:
                 if error.code != types.INVALID_PARAMS or answered is None or not answered.state:
                     raise
-                # A program that was started anew does not know its own seal any more: asked again, it gives a new one.
+                # A program that was started again does not know its own seal any more: asked again, it gives a new one.
                 answered = None
                 continue
             if isinstance(result, types.CallToolResult):

@@ -30,13 +30,13 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
 from longhaul.activities.attempt.secrets import WorkerSecrets
-from longhaul.activities.mcp.allowed_servers import Server, ServerAway
+from longhaul.activities.mcp.allowed_servers import Server, ServerUnavailable
 from longhaul.activities.mcp.lenient_answers import Lenient
 from longhaul.activities.mcp.outcomes import HELD_SECONDS, Outcomes, is_followed, of_this_call
 from longhaul.activities.models.model import scrub_json
 from longhaul.activities.models.profiles import is_within
 from longhaul.activities.process import relay
-from longhaul.activities.process.sandbox import CantConfine, boxed
+from longhaul.activities.process.sandbox import CantConfine, sandboxed
 from longhaul.activities.shell.environment_variables import scrubbed
 from longhaul.agent.values.spec.mcp import (
     HttpMCPConfig,
@@ -108,7 +108,7 @@ class _Said(_Stream):
 
     def __init__(self, stdout: asyncio.StreamReader, too_long: Callable[[], None]) -> None:
         self._stdout, self._too_long = stdout, too_long
-        self._lines, self._begun = deque[bytearray](), bytearray()
+        self._lines, self._started = deque[bytearray](), bytearray()
 
     async def receive(self) -> SessionMessage | Exception:
         """Raises EndOfStream."""
@@ -119,11 +119,11 @@ class _Said(_Stream):
             if not piece:
                 raise anyio.EndOfStream
             first, *more = piece.split(b"\n")
-            self._begun += first
+            self._started += first
             for following in more:
-                self._lines.append(self._begun)
-                self._begun = bytearray(following)
-            if len(self._begun) > LINE_BYTES:
+                self._lines.append(self._started)
+                self._started = bytearray(following)
+            if len(self._started) > LINE_BYTES:
                 self._too_long()
                 raise anyio.EndOfStream
         line = self._lines.popleft()
@@ -197,8 +197,8 @@ EVENT_BYTES = 1 << 20
 
 @asynccontextmanager
 async def streams(server: Server, secrets: WorkerSecrets, errors: IO[bytes], status: Outcomes) -> AsyncIterator[object]:
-    """A transport as the `mcp` package takes it, with answers that it can read. Raises ServerAway, OSError and what
-    HTTP raises."""
+    """A transport as the `mcp` package takes it, with answers that it can read. Raises ServerUnavailable, OSError and
+    what HTTP raises."""
     async with _strict_streams(server, secrets, errors, status) as (said, saying):
         yield Lenient(said), saying
 
@@ -231,28 +231,28 @@ def is_sse(url: str) -> bool:
 
 
 def _started(server: Server, config: StdioMCPConfig, secrets: WorkerSecrets) -> ServerProgram:
-    """Raises ServerAway, OSError."""
+    """Raises ServerUnavailable, OSError."""
     environment = scrubbed(os.environ)
     program = shutil.which(config.command, path=environment["PATH"])
     if program is None:
-        raise ServerAway(
+        raise ServerUnavailable(
             f"there is no program {config.command!r} on this worker, which the MCP server {server.name!r} needs"
         )
     environment |= _filled(config.env, secrets)
     folder = Path(config.cwd or server.folder)
     if config.cwd is None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    words = _in_its_box(server, (program, *config.args), folder)
+    words = _in_its_sandbox(server, (program, *config.args), folder)
     return ServerProgram((sys.executable, "-I", "-S", RELAY, *words), environment, str(folder))
 
 
-def _in_its_box(server: Server, words: tuple[str, ...], folder: Path) -> tuple[str, ...]:
-    if server.box is None:
+def _in_its_sandbox(server: Server, words: tuple[str, ...], folder: Path) -> tuple[str, ...]:
+    if server.sandbox is None:
         return words
     try:
-        return boxed(server.box, words, folder, folder).command
+        return sandboxed(server.sandbox, words, folder, folder).command
     except CantConfine as error:
-        raise ServerAway(f"the MCP server {server.name!r} can't be started: {error}") from None
+        raise ServerUnavailable(f"the MCP server {server.name!r} can't be started: {error}") from None
 
 
 def _http(config: HttpMCPConfig, server: Server, secrets: WorkerSecrets, status: Outcomes) -> httpx2.AsyncClient:
@@ -293,7 +293,7 @@ class _Bounded(httpx2.AsyncHTTPTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         status = of_this_call.get() or self._status
         # A call that was judged sends more: GET for the rest of its answer, POST with what the server asks meanwhile.
-        # Of these a failure says nothing of whether the call has begun, and what runs once would be made again.
+        # Of these a failure says nothing of whether the call has started, and what runs once would be made again.
         begins = request.method == "POST" and not status.is_judged
         if request.method == "GET":
             status.resume()

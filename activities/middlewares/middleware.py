@@ -21,9 +21,9 @@ from typing import Any, TypeVar, overload
 from longhaul.activities.attempt import own_session
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.activities.tool import ToolOutput
-from longhaul.agent.fold.agent_state import AgentState
 from longhaul.agent.plain.errors import LonghaulError
 from longhaul.agent.plain.hooks import Hook, Hooks
+from longhaul.agent.reducer.agent_state import AgentState
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.conversation.tools import Effect
 
@@ -114,7 +114,7 @@ class ToolUse:
     id: str
     name: str
     arguments: str
-    """JSON. Other arguments than these are judged anew before anything runs, and may be asked about; then `on_acting`
+    """JSON. Other arguments than these are judged again before anything runs, and may be asked about; then `on_acting`
     is called once more with these, and has to make the same of them."""
     effect: Effect
 
@@ -186,8 +186,8 @@ class HookedMiddleware(Middleware):
     `LONGHAUL_MIDDLEWARES=shop.hooks:hooks` on the workers. The first argument of a hook is the RuntimeContext.
 
     Register before the worker takes work. What `pre_reply` gives back is told to the model behind the request;
-    `pre_acting` may raise Stopped; other arguments that it gives back are judged anew. There is no `post_reply` here: a
-    reply may end on another worker, or after days.
+    `pre_acting` may raise Stopped; other arguments that it gives back are judged again. There is no `post_reply` here:
+    a reply may end on another worker, or after days.
     """
 
     def __init__(self, name: str = "hooks") -> None:

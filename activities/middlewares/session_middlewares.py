@@ -39,7 +39,7 @@ from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.conversation.prompt import hint_message
 from longhaul.agent.values.conversation.tools import Effect
 
-HINTS_LIMIT_CHARS = 100_000
+REMINDERS_LIMIT_CHARS = 100_000
 """Of all that middlewares add to one request: it is recorded with the reply."""
 
 
@@ -75,7 +75,7 @@ class Wrapped:
         return any(defines(each, "on_acting") for each in self.middlewares)
 
     @property
-    def adds_hints(self) -> bool:
+    def adds_reminders(self) -> bool:
         return any(defines(each, "on_reply") for each in self.middlewares)
 
     async def system_prompt(self, text: str) -> str:
@@ -176,11 +176,11 @@ class Wrapping:
         return self._wrapped(runtime, ask.agent, ask.user_id, ask.session_id, ask.model, ask.call_number)
 
     def of_analysis(self, ask: ExamineCalls) -> Wrapped:
-        place, analysis = ask.place, ask.analysis
-        runtime = (analysis.runtime if analysis else None) or Runtime()
-        model, number = (analysis.model, analysis.call_number) if analysis else ("", 0)
+        place, risk_analysis = ask.place, ask.risk_analysis
+        runtime = (risk_analysis.runtime if risk_analysis else None) or Runtime()
+        model, number = (risk_analysis.model, risk_analysis.call_number) if risk_analysis else ("", 0)
         return self._wrapped(
-            runtime, analysis.agent if analysis else "", place.user_id, place.session_id, model, number
+            runtime, risk_analysis.agent if risk_analysis else "", place.user_id, place.session_id, model, number
         )
 
     def of_tool_call(self, ask: Ask) -> Wrapped:
@@ -234,8 +234,8 @@ def _as_hints(middleware: Middleware, added: object) -> list[Msg]:
     if not isinstance(parts, list | tuple):
         raise MiddlewareFailed(f"The middleware {middleware.name!r} on the worker failed: on_reply gives back texts.")
     hints = [part if isinstance(part, Msg) else hint_message(str(part), middleware.name) for part in parts]
-    if sum(len(hint.model_dump_json()) for hint in hints) > HINTS_LIMIT_CHARS:
-        most = f"{HINTS_LIMIT_CHARS // 1000} kB"
+    if sum(len(hint.model_dump_json()) for hint in hints) > REMINDERS_LIMIT_CHARS:
+        most = f"{REMINDERS_LIMIT_CHARS // 1000} kB"
         raise MiddlewareFailed(f"The middleware {middleware.name!r} on the worker failed: it adds more than {most}.")
     return hints
 

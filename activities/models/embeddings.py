@@ -71,7 +71,7 @@ class Embeddings:
         """As `stores.memories.vectors.Embedder`."""
         asked = [self._masked(text)[:LONGEST_CHARS] or " " for text in texts]
         try:
-            said = await self._asked(asked)
+            said = await self._request(asked)
             vectors = {each.index: packed(each.embedding) for each in said.data}
         except NoVectors:
             raise
@@ -93,12 +93,12 @@ class Embeddings:
             await self._client.close()
             self._client = None
 
-    async def _asked(self, texts: list[str]) -> "CreateEmbeddingResponse":
+    async def _request(self, texts: list[str]) -> "CreateEmbeddingResponse":
         async with self._making:
             if self._client is None:
                 # In a thread: importing the SDK takes a second, which the event loop must not stand still for.
                 key = self._providers.read_key(self._key_env)
-                self._client = await asyncio.to_thread(self._made, key)
+                self._client = await asyncio.to_thread(self._make_client, key)
         profile = self._called.profile
         return await self._client.embeddings.create(
             model=self._called.name.name,
@@ -108,7 +108,7 @@ class Embeddings:
             extra_body=scrub_json(profile.extra_body) if profile else None,
         )
 
-    def _made(self, key: str) -> "AsyncOpenAI":
+    def _make_client(self, key: str) -> "AsyncOpenAI":
         import openai  # noqa: PLC0415  a worker has to start within a second
 
         # Of another account the SDK would add what the environment says of the usual one.

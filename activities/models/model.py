@@ -109,11 +109,11 @@ class KeptAnswer:
     request: str = ""
     """Digest of the request, to the byte."""
     response: str = ""
-    """The provider's id of the answer; empty while it has not begun."""
+    """The provider's id of the answer; empty while it has not started."""
     sequence: int = -1
     """Of the newest event that was read."""
     picked_up: bool = False
-    """It was begun by an earlier attempt."""
+    """It was started by an earlier attempt."""
     stop: Callable[[], Awaitable[object]] | None = None
     """Ends it at its provider: nobody wants it any more."""
 

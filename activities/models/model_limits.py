@@ -123,7 +123,7 @@ class KnownToolLimits:
         where = (base_url, request.model if request.profile is None else request.profile.model)
         known = published(provider, base_url).within(self._learned.get(where, _NONE))
         try:
-            return await _told(request, known, attempt)
+            return await _ask_within(request, known, attempt)
         except Exception as error:
             narrower = known.within(limits_in(error))
             if fitted(request, narrower) == fitted(request, known):
@@ -131,7 +131,7 @@ class KnownToolLimits:
         self._learned[where] = narrower
         if len(self._learned) > MODELS_KEPT:
             del self._learned[next(iter(self._learned))]
-        return await _told(request, narrower, attempt)
+        return await _ask_within(request, narrower, attempt)
 
 
 def published(provider: str, base_url: str) -> ToolLimits:
@@ -152,7 +152,7 @@ def limits_in(error: Exception) -> ToolLimits:
     return ToolLimits(most if most >= _FEWEST else _NONE.most, longest if longest >= _SHORTEST else _NONE.longest)
 
 
-async def _told(
+async def _ask_within(
     request: ModelRequest, limits: ToolLimits, attempt: Callable[[ModelRequest], Awaitable[ModelReply]]
 ) -> ModelReply:
     fit, notes = fitted(request, limits)

@@ -260,9 +260,9 @@ class Providers:
                 )
                 return called_directly(names.out_of(reply), request.tools)
         except Exception as error:
-            verdict = judge(error)
-            if verdict.error_type == "rate_limit" and verdict.kind in ("retry", "retry_after"):
-                limit.refused(let_in, verdict.delay_seconds)
+            action = judge(error)
+            if action.error_type == "rate_limit" and action.kind in ("retry", "retry_after"):
+                limit.refused(let_in, action.delay_seconds)
             raise
 
     def _limit_of(self, base_url: str, key_env: str) -> KeyLimit:

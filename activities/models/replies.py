@@ -185,7 +185,7 @@ class Assembly:
             self._tell(draft, text)
         draft.whole.append(text)
 
-    def call_piece(self, index: object, call_id: str, name: str, arguments: object) -> Draft | None:
+    def call_delta(self, index: object, call_id: str, name: str, arguments: object) -> Draft | None:
         """The call that a piece of Chat Completions belongs to, with the piece added; None where it belongs to none."""
         draft = self._call_at(index, call_id, name, arguments)
         if draft is not None:
@@ -397,9 +397,9 @@ class HalfSaid:
         return tuple(made)
 
     def calls(self) -> tuple[str, ...]:
-        """The tools of calls whose arguments had begun: half a call is none."""
-        begun = (pieces for pieces in self._blocks.values() if pieces[0].kind == "tool_call")
-        return tuple(next((piece.tool_name for piece in pieces if piece.tool_name), "?") for pieces in begun)
+        """The tools of calls whose arguments had started: half a call is none."""
+        started = (pieces for pieces in self._blocks.values() if pieces[0].kind == "tool_call")
+        return tuple(next((piece.tool_name for piece in pieces if piece.tool_name), "?") for pieces in started)
 
 
 def recorded_content(reply: ModelReply, call_number: int, *, closing: bool) -> tuple[ContentBlock, ...]:
@@ -432,7 +432,7 @@ def _without_calls(reply: ModelReply) -> tuple[ContentBlock, ...]:
 def _with_ids(reply: ModelReply, call_number: int) -> list[ContentBlock]:
     """The blocks, each call with an id that no other call of this reply has: findings are kept by id, and permission
     must not judge one call by another's. Ids that earlier replies have used are the record's to see
-    (`agent.decisions.call_verdicts`)."""
+    (`agent.decisions.call_rulings`)."""
     used = set[str]()
     fresh = count(1)
     content: list[ContentBlock] = []

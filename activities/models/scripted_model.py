@@ -92,7 +92,7 @@ class Script:
 
 
 def read_script(name: str) -> Script:
-    """The script in file `name`, parsed anew only when it has changed. Raises ScriptError, naming file and line."""
+    """The script in file `name`, parsed again only when it has changed. Raises ScriptError, naming file and line."""
     path = Path(name).expanduser()
     try:
         found = path.stat()
@@ -197,7 +197,7 @@ class ScriptedModel:
             line = _ENDED
         else:
             line = made_up_summary(request)
-        # The attempts of one that is asked again with less are counted anew: what came before does not come again.
+        # The attempts of one that is asked again with less are counted again: what came before does not come again.
         kinds = [fault.kind for fault in line.faults]
         done = kinds.index("context_overflow") + 1 if request.shortened and "context_overflow" in kinds else 0
         faults = line.faults[done:]

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from longhaul.activities.contract import SamplingLeave
-from longhaul.activities.models.failures.retry_errors import as_verdict
+from longhaul.activities.models.failures.retry_errors import as_action
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.agent.values.conversation.messages import Msg, Usage
 from longhaul.agent.values.spec.mcp import Sampled
@@ -82,7 +82,7 @@ class SideModel:
             try:
                 return await self._ask(self.name, replace(request, attempt=attempt))
             except Exception as error:
-                failure = as_verdict(error)
+                failure = as_action(error)
                 if failure.non_retryable or attempt == MOST_ATTEMPTS:
                     raise NotAsked(f"its model could not be asked: {failure.message}") from error
             told = failure.next_retry_delay

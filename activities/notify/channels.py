@@ -19,7 +19,7 @@ from longhaul.agent.plain.text import visible
 from longhaul.agent.plain.values import Value, digest_of, sparse
 
 
-class NoticeMessage(Value):
+class NotificationMessage(Value):
     """One event of one wait. What stands in it is made visible and short already."""
 
     key: str
@@ -45,7 +45,7 @@ class NoticeMessage(Value):
     """It has expired and can't be answered any more."""
     answers: tuple[str, ...] = sparse(())
     """Commands that answer it."""
-    more: "tuple[NoticeMessage, ...]" = sparse(())
+    more: "tuple[NotificationMessage, ...]" = sparse(())
     """The other calls of the same list, each as it would be told alone; none of them has more."""
 
     @property
@@ -59,7 +59,7 @@ class NoticeMessage(Value):
         return self.model_dump(mode="json")
 
 
-class NotTold(Exception):
+class NotNotified(Exception):
     """This try came to nothing; the sentence says why. It is tried again later."""
 
 
@@ -68,8 +68,8 @@ class Channel(Protocol):
 
     name: str
 
-    async def tell(self, message: NoticeMessage) -> None:
-        """Raises NotTold. The same message may come twice: its key says so."""
+    async def tell(self, message: NotificationMessage) -> None:
+        """Raises NotNotified. The same message may come twice: its key says so."""
         ...
 
 
@@ -84,7 +84,7 @@ class Command:
         self._argv, self._seconds = argv, seconds
         self.name = f"command:{digest_of(argv)[:8]}"
 
-    async def tell(self, message: NoticeMessage) -> None:
+    async def tell(self, message: NotificationMessage) -> None:
         with await asyncio.to_thread(_as_file, message.model_dump_json().encode() + b"\n") as told:
             try:
                 process = await asyncio.create_subprocess_exec(
@@ -96,19 +96,19 @@ class Command:
                     start_new_session=True,
                 )
             except OSError as error:
-                raise NotTold(f"the command {self._argv[0]!r} can't be started: {error.strerror}") from error
+                raise NotNotified(f"the command {self._argv[0]!r} can't be started: {error.strerror}") from error
         try:
             async with asyncio.timeout(self._seconds):
                 said, _ = await process.communicate()
         except TimeoutError:
-            raise NotTold(f"the command {self._argv[0]!r} did not end within {self._seconds:g} s") from None
+            raise NotNotified(f"the command {self._argv[0]!r} did not end within {self._seconds:g} s") from None
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
         if process.returncode:
             tail = visible(said.decode("utf-8", "replace").strip()[-TAIL_CHARS:])
-            raise NotTold(f"the command {self._argv[0]!r} ended with {process.returncode}: {tail}")
+            raise NotNotified(f"the command {self._argv[0]!r} ended with {process.returncode}: {tail}")
 
 
 def _as_file(text: bytes) -> IO[bytes]:
@@ -126,13 +126,13 @@ class Maildir:
         self._folder, self._to, self._sender = folder, to, sender
         self.name = f"maildir:{digest_of(str(folder))[:8]}"
 
-    async def tell(self, message: NoticeMessage) -> None:
+    async def tell(self, message: NotificationMessage) -> None:
         try:
             await asyncio.to_thread(self._drop, message)
         except OSError as error:
-            raise NotTold(f"the maildir {self._folder} can't be written: {error.strerror}") from error
+            raise NotNotified(f"the maildir {self._folder} can't be written: {error.strerror}") from error
 
-    def _drop(self, message: NoticeMessage) -> None:
+    def _drop(self, message: NotificationMessage) -> None:
         name = f"{message.key}.longhaul"
         folders = {part: self._folder / part for part in ("tmp", "new", "cur")}
         self._folder.parent.mkdir(parents=True, exist_ok=True)
@@ -147,7 +147,7 @@ class Maildir:
             os.fsync(file.fileno())
         written.replace(folders["new"] / name)
 
-    def _mail(self, message: NoticeMessage) -> EmailMessage:
+    def _mail(self, message: NotificationMessage) -> EmailMessage:
         mail = EmailMessage(policy=SMTP)
         mail["From"], mail["To"] = self._sender, self._to
         if "@" in message.escalated_to and not set(message.escalated_to) & set(' ,;<>"()\\'):
@@ -160,8 +160,8 @@ class Maildir:
         return mail
 
 
-def _of_one_call(message: NoticeMessage) -> str:
-    facts = {
+def _of_one_call(message: NotificationMessage) -> str:
+    analysis = {
         "session": message.session,
         "user": message.user or "",
         "agent": message.agent,
@@ -171,7 +171,7 @@ def _of_one_call(message: NoticeMessage) -> str:
         "deadline": message.expires_at,
         "escalated to": message.escalated_to,
     }
-    head = "\n".join(f"{name}: {value}" for name, value in facts.items() if value)
+    head = "\n".join(f"{name}: {value}" for name, value in analysis.items() if value)
     ending = "It has expired: nothing was run." if message.closed and message.waits_for == "person" else ""
     ending = "It has expired: nobody knows its outcome." if message.closed and not ending else ending
     return f"{message.headline}.\n\n{head}\n\n{message.arguments}\n\n{ending or chr(10).join(message.answers)}\n"

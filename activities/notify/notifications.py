@@ -13,13 +13,13 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from longhaul.activities.masker import Masker
-from longhaul.activities.notify.channels import Channel, Command, Maildir, NoticeMessage, NotTold
+from longhaul.activities.notify.channels import Channel, Command, Maildir, NotificationMessage, NotNotified
 from longhaul.agent.decisions.deadline_steps import still_true
-from longhaul.agent.entries import SHOWN_ARGUMENT_CHARS, SHOWN_OF_MORE_CHARS, Given, Notice, shown_arguments
-from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.entries import SHOWN_ARGUMENT_CHARS, SHOWN_OF_MORE_CHARS, Given, Notification, shown_arguments
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.plain.measures import iso
 from longhaul.agent.plain.text import visible
+from longhaul.agent.reducer.session_state import SessionState
 
 SECONDS = 10.0
 """For all of it: a checkpoint has half a minute."""
@@ -28,7 +28,7 @@ REASON_CHARS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Delivered:
     """What came of it, as `entries.Checkpointed` has it."""
 
     notified: tuple[Given, ...] = ()
@@ -40,13 +40,13 @@ class Notifying:
         self._channels = channels
         self._masker = masker
 
-    async def tell(self, ledger: Ledger, session_key: str) -> Told:
+    async def tell(self, session: SessionState, session_key: str) -> Delivered:
         """Never raises. `session_key` is unique among all sessions. Side by side: no channel waits for another."""
         told = _Telling()
-        for key, notice in ledger.notices.unsent.items():
-            told.given[key] = list(notice.given)
-            if self._channels and (left := still_true(ledger, notice)) is not None:
-                told.messages[key] = message_of(ledger, left, f"{session_key}\n{key}", self._masker)
+        for key, notification in session.notifications.unsent.items():
+            told.given[key] = list(notification.given)
+            if self._channels and (left := still_true(session, notification)) is not None:
+                told.messages[key] = message_of(session, left, f"{session_key}\n{key}", self._masker)
         await asyncio.gather(*(_told_by(channel, told) for channel in self._channels))
         given = (
             Given(
@@ -56,14 +56,14 @@ class Notifying:
             )
             for key, names in told.given.items()
         )
-        return Told(tuple(given), "; ".join(dict.fromkeys(told.trouble))[:500])
+        return Delivered(tuple(given), "; ".join(dict.fromkeys(told.trouble))[:500])
 
 
 @dataclass(frozen=True, slots=True)
 class _Telling:
-    """By the keys of notices: what is to be told, and by whom it has been told, also where time runs out."""
+    """By the keys of notifications: what is to be told, and by whom it has been told, also where time runs out."""
 
-    messages: dict[str, NoticeMessage] = field(default_factory=dict[str, NoticeMessage])
+    messages: dict[str, NotificationMessage] = field(default_factory=dict[str, NotificationMessage])
     given: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     trouble: list[str] = field(default_factory=list[str])
 
@@ -76,7 +76,7 @@ async def _told_by(channel: Channel, told: _Telling) -> None:
                     continue
                 try:
                     await channel.tell(message)
-                except NotTold as error:
+                except NotNotified as error:
                     told.trouble.append(str(error))
                 except Exception as error:  # noqa: BLE001  a checkpoint must not be lost for want of a listener
                     told.trouble.append(f"{channel.name} failed: {type(error).__name__}")
@@ -87,43 +87,47 @@ async def _told_by(channel: Channel, told: _Telling) -> None:
 
 
 def message_of(
-    ledger: Ledger, notice: Notice, key: str, masker: Masker, chars: int = SHOWN_ARGUMENT_CHARS
-) -> NoticeMessage:
-    """Of a notice that is still true. Nothing in it moves a cursor, hides, or is longer than it must be. `key` is what
-    the notice is called among those of all sessions."""
-    call = ledger.reply.calls.get(notice.call_id) if ledger.reply else None
-    arguments = notice.shown or (shown_arguments(call.input, chars) if call else "")
-    state = ledger.state
-    return NoticeMessage(
+    session: SessionState, notification: Notification, key: str, masker: Masker, chars: int = SHOWN_ARGUMENT_CHARS
+) -> NotificationMessage:
+    """Of a notification that is still true. Nothing in it moves a cursor, hides, or is longer than it must be. `key` is
+    what the notification is called among those of all sessions."""
+    call = session.reply.calls.get(notification.call_id) if session.reply else None
+    arguments = notification.shown or (shown_arguments(call.input, chars) if call else "")
+    state = session.state
+    return NotificationMessage(
         key=hashlib.sha256(key.encode()).hexdigest()[:40],
-        event=notice.event,
+        event=notification.event,
         session=_line(state.session_id),
         user=None if state.user_id is None else _line(state.user_id),
-        agent=_line(ledger.spec.name),
-        team=_line(ledger.spec.team),
-        call_id=_line(notice.call_id),
-        tool=_line(notice.tool),
-        waits_for=notice.waits_for,
+        agent=_line(session.spec.name),
+        team=_line(session.spec.team),
+        call_id=_line(notification.call_id),
+        tool=_line(notification.tool),
+        waits_for=notification.waits_for,
         arguments=masker.masked(arguments),
-        reason=_line(masker.masked(notice.reason), REASON_CHARS),
-        asked_at=iso(notice.asked_at),
-        at=iso(notice.at),
-        expires_at=iso(notice.expires_at) if notice.expires_at else "",
-        escalated_to=_line(notice.to),
-        closed=notice.closed,
-        answers=() if notice.closed else _answers(ledger, notice),
-        more=tuple(message_of(ledger, each, f"{key}\n{each.key}", masker, SHOWN_OF_MORE_CHARS) for each in notice.more),
+        reason=_line(masker.masked(notification.reason), REASON_CHARS),
+        asked_at=iso(notification.asked_at),
+        at=iso(notification.at),
+        expires_at=iso(notification.expires_at) if notification.expires_at else "",
+        escalated_to=_line(notification.to),
+        closed=notification.closed,
+        answers=() if notification.closed else _answers(session, notification),
+        more=tuple(
+            message_of(session, each, f"{key}\n{each.key}", masker, SHOWN_OF_MORE_CHARS) for each in notification.more
+        ),
     )
 
 
-def _answers(ledger: Ledger, notice: Notice) -> tuple[str, ...]:
-    state = ledger.state
-    named = [*(["--user", state.user_id] if state.user_id else []), "--agent", ledger.spec.name]
+def _answers(session: SessionState, notification: Notification) -> tuple[str, ...]:
+    state = session.state
+    named = [*(["--user", state.user_id] if state.user_id else []), "--agent", session.spec.name]
     words: dict[str, tuple[list[str], ...]] = {
         "person": (["approve"], ["deny", "--reason", "TEXT"]),
         "outside": (["result", "--output", "TEXT"],),
     }
-    lines = ([word, state.session_id, notice.call_id, *rest, *named] for word, *rest in words[notice.waits_for])
+    lines = (
+        [word, state.session_id, notification.call_id, *rest, *named] for word, *rest in words[notification.waits_for]
+    )
     return tuple(_line(shlex.join(["longhaul", *line])) for line in lines)
 
 

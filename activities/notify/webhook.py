@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from longhaul.activities.notify.channels import NoticeMessage, NotTold
+from longhaul.activities.notify.channels import NotificationMessage, NotNotified
 from longhaul.agent.plain.values import digest_of
 
 SECONDS = 2.0
@@ -25,7 +25,7 @@ class Webhook:
         self._host = urlsplit(url).hostname or ""
         self.name = f"webhook:{digest_of(url)[:8]}"
 
-    async def tell(self, message: NoticeMessage) -> None:
+    async def tell(self, message: NotificationMessage) -> None:
         body = message.model_dump_json().encode()
         trouble = ""
         async with httpx.AsyncClient(follow_redirects=False, timeout=SECONDS, trust_env=False) as client:
@@ -42,9 +42,9 @@ class Webhook:
                     if status < 500 and status != TOO_MANY:
                         break
                 await asyncio.sleep(pause)
-        raise NotTold(trouble)
+        raise NotNotified(trouble)
 
-    async def _posted(self, client: httpx.AsyncClient, message: NoticeMessage, body: bytes) -> int:
+    async def _posted(self, client: httpx.AsyncClient, message: NotificationMessage, body: bytes) -> int:
         """The status alone counts: what stands behind it is not read, however long it is."""
         now = str(int(time.time()))
         headers = {

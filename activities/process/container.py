@@ -79,10 +79,10 @@ _OF_THE_ENGINE = (
 )
 _ITS_OWN = frozenset({"PATH", "HOME", "PWD", "SHELL", "USER", "LOGNAME", *_OF_THE_ENGINE})
 """Variables that the image has of its own, or that say where the engine is."""
-_BEGUN = "begun\n"
+_STARTED = "started\n"
 _FIRST = f"""exec 9<&0 </dev/null {NOTE_FD}>"$1"
 [ -z "$2" ] || ulimit $2 || exit
-echo begun >&{NOTE_FD}
+echo started >&{NOTE_FD}
 shift 2
 # Without it what runs in the background is deaf to SIGINT.
 set -m
@@ -212,14 +212,14 @@ async def run_contained(
         }
         ending = await run_supervised(words, cwd, outside, timeout_seconds, output, LEASH)
         with note.open("rb") as file:
-            said = file.read(len(_BEGUN) + NOTE_CAP_BYTES).decode("utf-8", "surrogateescape")
-        if not said.startswith(_BEGUN) and ending.how == "exited":
+            said = file.read(len(_STARTED) + NOTE_CAP_BYTES).decode("utf-8", "surrogateescape")
+        if not said.startswith(_STARTED) and ending.how == "exited":
             try:
                 complained = complaint.read_bytes()[-500:].decode("utf-8", "replace").strip()
             except OSError:
                 complained = ""
             raise NotStarted(f"{where.image.engine} started nothing: {complained or ending.status}")
-        return replace(ending, note=said.removeprefix(_BEGUN).encode("utf-8", "surrogateescape"))
+        return replace(ending, note=said.removeprefix(_STARTED).encode("utf-8", "surrogateescape"))
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 

@@ -20,7 +20,7 @@ from longhaul.activities.process.container import (
 )
 from longhaul.activities.process.program_run import Ending, Sink, run_supervised
 from longhaul.activities.process.sandbox_view import HOLDING, TMP_BYTES, files_of, unseeable, view_of
-from longhaul.agent.permission.call_facts import Boundary, Confined
+from longhaul.agent.permission.call_analysis import Boundary, Confined
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.values.spec.workspace import SANDBOXES, Sandbox, Seal
 
@@ -39,7 +39,7 @@ class CantConfine(BadSetup):
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class SandboxPolicy:
     """What a worker, and then an agent, wants around commands."""
 
     sandbox: Sandbox = "off"
@@ -55,7 +55,7 @@ class Box:
     image: str = ""
     """The one that an agent has named: its commands run in containers of it."""
 
-    def narrowed(self, sandbox: Sandbox, network: bool | None) -> "Box":  # noqa: FBT001  None: the agent says nothing
+    def narrowed(self, sandbox: Sandbox, network: bool | None) -> "SandboxPolicy":  # noqa: FBT001  None: the agent says nothing
         """With what an agent says of it: the stricter of both holds."""
         strictest = max(self.sandbox, sandbox, key=SANDBOXES.index)
         wanted = self.network if network is None else network
@@ -80,7 +80,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Boxed:
+class Sandboxed:
     """A command as it is to be started."""
 
     command: tuple[str, ...]
@@ -101,98 +101,111 @@ class Boxed:
         return any(folder.is_relative_to(place) for place in self.empty)
 
 
-def boundary_of(box: Box, root: Path) -> tuple[Boundary, str]:
+def boundary_of(sandbox: SandboxPolicy, root: Path) -> tuple[Boundary, str]:
     """What would hold a command in this workspace to its proof, and why there is nothing that could."""
-    if box.sandbox == "off":
+    if sandbox.sandbox == "off":
         return "off", ""
-    problem = _problem(box, root)
-    return ("none", problem) if problem else (box.sandbox, "")
+    problem = _problem(sandbox, root)
+    return ("none", problem) if problem else (sandbox.sandbox, "")
 
 
-def boxed(
-    box: Box, command: Sequence[str], root: Path, cwd: Path, confined: Confined = "", opened: Sequence[Path] = ()
-) -> Boxed:
+def sandboxed(
+    sandbox: SandboxPolicy,
+    command: Sequence[str],
+    root: Path,
+    cwd: Path,
+    confined: Confined = "",
+    opened: Sequence[Path] = (),
+) -> Sandboxed:
     """Put the box around a command. Raises CantConfine where one is demanded and can't be had.
 
     `opened`: folders beside the root that a confined command sees as it sees the root.
     """
-    if box.sandbox == "off" or (box.sandbox == "proven" and not confined):
-        return Boxed(tuple(command))
-    if problem := boundary_of(box, root)[1]:
+    if sandbox.sandbox == "off" or (sandbox.sandbox == "proven" and not confined):
+        return Sandboxed(tuple(command))
+    if problem := boundary_of(sandbox, root)[1]:
         raise CantConfine(f"commands run in a sandbox alone here, and there is none: {problem}")
-    if box.image:
-        return _contained(box, command, root, cwd, opened, confined)
-    limits = box.limits.words()
+    if sandbox.image:
+        return _contained(sandbox, command, root, cwd, opened, confined)
+    limits = sandbox.limits.words()
     if confined:
-        seen = view_of(root, cwd, opened, box.hidden, writing=confined == "edit")
-        return Boxed((_bwrap(), *seen, *HOLDING, "--chdir", str(cwd), "--", *command), limits, confined)
-    empty = tuple(_empty_folders(box))
-    shown = [word for folder in box.shown for word in ("--ro-bind", str(folder), str(folder))]
-    covered = [*_system(box, empty), *shown, "--bind", str(root), str(root), *_secrets(box, root)]
-    where = root if Boxed((), root=root, empty=empty).hides(cwd) else cwd
-    isolated = (*HOLDING, "--share-net") if box.network else HOLDING
+        seen = view_of(root, cwd, opened, sandbox.hidden, writing=confined == "edit")
+        return Sandboxed((_bwrap(), *seen, *HOLDING, "--chdir", str(cwd), "--", *command), limits, confined)
+    empty = tuple(_empty_folders(sandbox))
+    shown = [word for folder in sandbox.shown for word in ("--ro-bind", str(folder), str(folder))]
+    covered = [*_system(sandbox, empty), *shown, "--bind", str(root), str(root), *_secrets(sandbox, root)]
+    where = root if Sandboxed((), root=root, empty=empty).hides(cwd) else cwd
+    isolated = (*HOLDING, "--share-net") if sandbox.network else HOLDING
     whole = (_bwrap(), *covered, *isolated, "--chdir", str(where), "--", *command)
-    return Boxed(whole, limits, "all", root, empty)
+    return Sandboxed(whole, limits, "all", root, empty)
 
 
-def sealed(  # noqa: PLR0913, PLR0917  as of `boxed`, and what else is to be seen
-    box: Box, seal: Seal, command: Sequence[str], root: Path, cwd: Path, opened: Sequence[Path], also: Mapping[str, str]
-) -> Boxed:
+def sealed(  # noqa: PLR0913, PLR0917  as of `sandboxed`, and what else is to be seen
+    sandbox: SandboxPolicy,
+    seal: Seal,
+    command: Sequence[str],
+    root: Path,
+    cwd: Path,
+    opened: Sequence[Path],
+    also: Mapping[str, str],
+) -> Sandboxed:
     """The same around all tools of a workspace: nothing but that, and the programs, is there. Raises CantConfine."""
-    named = replace(box, image=seal.image, network=seal.network and box.network, limits=box.limits.within(seal))
+    named = replace(
+        sandbox, image=seal.image, network=seal.network and sandbox.network, limits=sandbox.limits.within(seal)
+    )
     if problem := _problem(named, root):
         raise CantConfine(f"this workspace is a sandbox, and none can be made here: {problem}")
     if named.image:
         return _contained(named, command, root, cwd, opened, "", also)
-    seen = view_of(root, cwd, opened, box.hidden, writing=True, guarded=False, also=also)
+    seen = view_of(root, cwd, opened, sandbox.hidden, writing=True, guarded=False, also=also)
     isolated = (*HOLDING, "--share-net") if named.network else HOLDING
     asks_names = named.network and _RESOLVER.exists()
     resolver = ("--ro-bind", str(_RESOLVER.resolve()), str(_RESOLVER)) if asks_names else ()
     whole = (_bwrap(), *seen[:-2], *resolver, *seen[-2:], *isolated, "--chdir", str(cwd), "--", *command)
-    return Boxed(whole, named.limits.words(), "all", root, tuple(map(Path, _EMPTY)))
+    return Sandboxed(whole, named.limits.words(), "all", root, tuple(map(Path, _EMPTY)))
 
 
 def _contained(  # noqa: PLR0913, PLR0917  as of `sealed`
-    box: Box,
+    sandbox: SandboxPolicy,
     command: Sequence[str],
     root: Path,
     cwd: Path,
     opened: Sequence[Path],
     confined: Confined,
     also: Mapping[str, str] | None = None,
-) -> Boxed:
-    """`box` has an image that this worker has."""
-    image = next(one for one in box.images if one.name == box.image)
+) -> Sandboxed:
+    """`sandbox` has an image that this worker has."""
+    image = next(one for one in sandbox.images if one.name == sandbox.image)
     own = {path: how for path, how in (also or {}).items() if path not in _OF_IMAGES}
     writing, guarded = confined != "read", bool(confined)
-    mounts, _ = files_of(root, opened, box.hidden, writing=writing, guarded=guarded, also=own)
-    network = box.network and not confined
+    mounts, _ = files_of(root, opened, sandbox.hidden, writing=writing, guarded=guarded, also=own)
+    network = sandbox.network and not confined
     try:
-        made = container(image, mounts, cwd, box.limits, network=network)
+        made = container(image, mounts, cwd, sandbox.limits, network=network)
     except NotStarted as why:
         raise CantConfine(str(why)) from None
-    return Boxed(tuple(command), "", confined or "all", root, (Path("/"),), (*opened, *map(Path, own)), made)
+    return Sandboxed(tuple(command), "", confined or "all", root, (Path("/"),), (*opened, *map(Path, own)), made)
 
 
-def _problem(box: Box, root: Path) -> str:
+def _problem(sandbox: SandboxPolicy, root: Path) -> str:
     """Why neither it nor its container can be made around this workspace; empty where it can."""
-    return (_image_problem(box) if box.image else bwrap_problem()) or unseeable(root)
+    return (_image_problem(sandbox) if sandbox.image else bwrap_problem()) or unseeable(root)
 
 
-def _image_problem(box: Box) -> str:
+def _image_problem(sandbox: SandboxPolicy) -> str:
     """Whether its engine answers is seen when a call begins: nothing runs then either."""
-    if any(image.name == box.image for image in box.images):
+    if any(image.name == sandbox.image for image in sandbox.images):
         return ""
-    return f"this worker has no image {box.image!r}; its operator lists those that agents may name in {SETTING}"
+    return f"this worker has no image {sandbox.image!r}; its operator lists those that agents may name in {SETTING}"
 
 
-async def run_boxed(
-    boxed: Boxed, cwd: Path, environment: Mapping[str, str], timeout_seconds: float, output: Sink
+async def run_sandboxed(
+    sandboxed: Sandboxed, cwd: Path, environment: Mapping[str, str], timeout_seconds: float, output: Sink
 ) -> Ending:
     """As `run_supervised`. Raises NotStarted where there should be a container and is none."""
-    if boxed.contained is None:
-        return await run_supervised(boxed.command, cwd, environment, timeout_seconds, output, boxed.limits)
-    return await run_contained(boxed.contained, boxed.command, cwd, environment, timeout_seconds, output)
+    if sandboxed.contained is None:
+        return await run_supervised(sandboxed.command, cwd, environment, timeout_seconds, output, sandboxed.limits)
+    return await run_contained(sandboxed.contained, sandboxed.command, cwd, environment, timeout_seconds, output)
 
 
 @functools.cache
@@ -222,28 +235,28 @@ def _bwrap() -> str:
     return _found_bwrap(os.environ.get("PATH", os.defpath))
 
 
-def _empty_folders(box: Box) -> Iterator[Path]:
+def _empty_folders(sandbox: SandboxPolicy) -> Iterator[Path]:
     """Real folders, the outer ones first: a mount inside of another one has to come after it."""
-    named = [*(Path(place) for place in _EMPTY), Path.home(), *(path for path in box.hidden if path.is_dir())]
+    named = [*(Path(place) for place in _EMPTY), Path.home(), *(path for path in sandbox.hidden if path.is_dir())]
     real = {path.resolve() for path in named if path.is_dir()}
     yield from sorted(path for path in real if path != Path("/"))
 
 
-def _system(box: Box, empty: Sequence[Path]) -> Iterator[str]:
+def _system(sandbox: SandboxPolicy, empty: Sequence[Path]) -> Iterator[str]:
     yield from _SYSTEM
     for folder in empty:
         yield from ("--size", TMP_BYTES, "--tmpfs", str(folder))
-    if box.network and _RESOLVER.exists():
+    if sandbox.network and _RESOLVER.exists():
         # Often a link into /run.
         yield from ("--ro-bind", str(_RESOLVER.resolve()), str(_RESOLVER.resolve()))
-    for name in (*_SECRET_FILES, *(str(path) for path in box.hidden if path.is_file())):
+    for name in (*_SECRET_FILES, *(str(path) for path in sandbox.hidden if path.is_file())):
         if os.path.isfile(name) and not any(Path(name).resolve().is_relative_to(folder) for folder in empty):  # noqa: PTH113  a name
             yield from ("--ro-bind", "/dev/null", str(Path(name).resolve()))
 
 
-def _secrets(box: Box, root: Path) -> Iterator[str]:
+def _secrets(sandbox: SandboxPolicy, root: Path) -> Iterator[str]:
     """What the workspace brings into view again when it holds the home folder or the worker's own data."""
-    for path in box.hidden:
+    for path in sandbox.hidden:
         if path.exists() and path.resolve().is_relative_to(root) and path.resolve() != root:
             real = str(path.resolve())
             yield from ("--tmpfs", real) if path.is_dir() else ("--ro-bind", "/dev/null", real)

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from longhaul.activities.repository import UnreadableIndex, danger_by_name, danger_to_others, is_harmless, tracked_in
-from longhaul.agent.permission.call_facts import KEYRINGS, is_secret
+from longhaul.agent.permission.call_analysis import KEYRINGS, is_secret
 from longhaul.stores.worktrees.git import repository_of
 
 MOST_NAMES = 10_000

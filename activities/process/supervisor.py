@@ -2,7 +2,7 @@
 
 Run as `python -I -S supervisor.py TIMEOUT_SECONDS REPORT_FD LIMITS PROGRAM [ARGUMENT…]`, stdlib only. LIMITS are words
 like `CPU=60`: a limit of `resource`, and its value; one that the machine sets lower already stays. `LEASH=5` alone: the
-program gets the leash as its stdin, and five seconds to end by itself what it has begun. Stdin is a pipe of
+program gets the leash as its stdin, and five seconds to end by itself what it has started. Stdin is a pipe of
 which the worker holds the other end: when that closes (also by kill -9 of the worker), when the time is up, and
 when the program has ended, every process that descends from the call is killed: the process group, and what left
 it by setsid or a double fork and so became a child of this subreaper.

@@ -57,11 +57,11 @@ class CallThreads:
     """What one call does in threads."""
 
     def __init__(self) -> None:
-        self._begun: list[Future[Any]] = []
+        self._started: list[Future[Any]] = []
         self._left: list[Future[Any]] = []
 
     def note(self, work: Future[Any]) -> None:
-        self._begun.append(work)
+        self._started.append(work)
 
     def leave(self, work: Future[Any]) -> None:
         """Of a call that is over: it had its time to end."""
@@ -72,7 +72,7 @@ class CallThreads:
         loop = asyncio.get_running_loop()
         until = loop.time() + GRACE_SECONDS
         while all(work.done() for work in self._left):
-            if all(work.done() for work in self._begun):
+            if all(work.done() for work in self._started):
                 return False
             if loop.time() > until:
                 return True

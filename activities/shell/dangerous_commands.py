@@ -5,7 +5,7 @@ command begins, so that rules see it.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from longhaul.agent.permission.call_facts import INTERPRETERS
+from longhaul.agent.permission.call_analysis import INTERPRETERS
 from longhaul.agent.plain.text import names
 
 _SHELLS = names("sh bash dash zsh ksh ash")
@@ -194,7 +194,8 @@ def piped_into_interpreter(words: tuple[str, ...]) -> str:
 
 
 def _has(arguments: tuple[str, ...], letters: str, *names: str) -> bool:
-    """Whether a short flag of `letters` is given, also in a bundle, or a long one that one of `names` begins with."""
+    """Whether a short flag of `letters` is given, also in a bundle, or a long one that one of `names` begins
+    with."""
     for word in arguments:
         if word.startswith("--"):
             stem = word[2:].split("=", 1)[0]

@@ -26,7 +26,7 @@ from longhaul.activities.shell.paths import (
     danger_of_name,
     followed,
     further_names,
-    path_fact,
+    path_use,
     resolve,
     spelt_below,
 )
@@ -42,7 +42,7 @@ from longhaul.activities.shell.words import (
     loosely,
 )
 from longhaul.activities.tool import Place, ToolError
-from longhaul.agent.permission.call_facts import CallFacts, PathFact, SubCommand
+from longhaul.agent.permission.call_analysis import CallAnalysis, PathUse, SubCommand
 from longhaul.agent.permission.rule_matching import any_matches, may_match_below
 
 
@@ -215,7 +215,7 @@ class Findings:
     safety: str = ""
     ruled: tuple[str, ...] = ()
     commands: dict[tuple[str, ...], SubCommand] = field(default_factory=dict)
-    paths: dict[tuple[str, str], PathFact] = field(default_factory=dict)
+    paths: dict[tuple[str, str], PathUse] = field(default_factory=dict)
     closed: tuple[tuple[str, str], ...] = ()
     """As in `Place`."""
     at: tuple[str, ...] = ()
@@ -229,7 +229,7 @@ class Findings:
     _choosing: dict[str, bool] = field(default_factory=dict)
     """Programs, and whether what PATH leads to chooses another one by files of the workspace."""
 
-    def doubt(self, construct: str) -> None:
+    def unknown_outcome(self, construct: str) -> None:
         """Name what is not understood; the first one stays."""
         self.foreign = self.foreign or construct
 
@@ -237,13 +237,13 @@ class Findings:
         """Name what is dangerous, if anything; the first one stays."""
         self.safety = self.safety or danger
 
-    def facts(self) -> CallFacts:
+    def analysis(self) -> CallAnalysis:
         lost = undone(self._parts)
         if any(words[0] == "<" for words in lost):
             lost = set(self.commands)
         self.commands.update({words: SubCommand(words=words) for words in lost})
         read_only = not self.foreign and not self.safety and all(fact.access == "read" for fact in self.paths.values())
-        return CallFacts(
+        return CallAnalysis(
             cwd=self.cwd,
             read_only=read_only
             and bool(self.commands)
@@ -268,7 +268,7 @@ class Findings:
         self._parts.append(LinePart(words, effect, leans, self.step))
         before = self.commands.get(words)
         if before is None and len(self.commands) >= MAX_LISTED:
-            self.doubt(f"more than {MAX_LISTED} commands")
+            self.unknown_outcome(f"more than {MAX_LISTED} commands")
             return
         if before is not None:
             read_only, edits_only = read_only and before.read_only, edits_only and before.edits_only
@@ -305,11 +305,11 @@ class Findings:
             before = self.paths.get((str(resolved), access))
             named = tuple(dict.fromkeys((*(before.named if before else ()), *named)))
             searched = searched or bool(before and before.searched)
-            fact = path_fact(resolved, access, self.root, named)
+            fact = path_use(resolved, access, self.root, named)
             self.paths[str(resolved), access] = fact.model_copy(update={"searched": True}) if searched else fact
             if access == "write" and (link := _link_itself(raw, directory)) not in ("", str(resolved)):
                 # `mv` and `rm` change the link, whatever it leads to.
-                self.paths[link, access] = path_fact(Path(link), access, self.root, named)
+                self.paths[link, access] = path_use(Path(link), access, self.root, named)
         return True
 
     @cached_property
@@ -344,7 +344,7 @@ class Findings:
             self._hold_against_rules(words, self.at or (self.cwd,))
         unwrapped = unwrap(words)
         if depth >= MAX_SCRIPT_DEPTH and (unwrapped.inner or unwrapped.script):
-            self.doubt("too deep nesting")
+            self.unknown_outcome("too deep nesting")
             return
         for inner in unwrapped.inner:
             if inner not in self.commands:
@@ -383,7 +383,7 @@ class Findings:
         """A redirection is a sub-command of its own, `> FILE`: a rule for `echo` says nothing about files."""
         for directory in directories:
             if not self.touch(target, "write", (directory,)):
-                self.doubt("a redirection to a path that is not known beforehand")
+                self.unknown_outcome("a redirection to a path that is not known beforehand")
                 return
             resolved = os.path.realpath(Path(directory) / target)
             self.add((">", resolved), PartEffect.MAKES, Leans.PATHS)

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from longhaul.activities.repository import TooLarge, UnreadableIndex, tracked_in
 from longhaul.activities.shell.environment_variables import hardened, scrubbed
-from longhaul.agent.permission.call_facts import is_secret
+from longhaul.agent.permission.call_analysis import is_secret
 from longhaul.stores.names import read_regular
 from longhaul.stores.worktrees.git import CONFIG_CAP_BYTES, FOREIGN, is_plain_config
 
@@ -47,7 +47,7 @@ def secrets_in_commits(top: Path, folder: Path) -> tuple[str, ...]:
     key = (str(top), tuple(_references(folder)))
     found = _remembered.get(key)
     if found is None:
-        found = _remembered[key] = _asked(top)
+        found = _remembered[key] = _ask_git(top)
         while len(_remembered) > REMEMBERED:
             _remembered.popitem(last=False)
     return found
@@ -77,7 +77,7 @@ def _files(folder: Path, shared: Path) -> Iterator[Path]:
             yield from (Path(parent, file) for file in files)
 
 
-def _asked(top: Path) -> tuple[str, ...]:
+def _ask_git(top: Path) -> tuple[str, ...]:
     environment = hardened(scrubbed(os.environ))
     git = shutil.which("git", path=environment["PATH"])
     if git is None:
@@ -109,7 +109,7 @@ def repository_above(start: str) -> str:
 
 
 def is_plain_repository(start: str) -> bool:
-    """Whether git begun in `start`, resolved, meets a repository without surprises, or none. Fails closed."""
+    """Whether git started in `start`, resolved, meets a repository without surprises, or none. Fails closed."""
     repository = repository_above(start)
     below = repository.removesuffix("/.git")
     if any(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from longhaul.activities.repository import Access, danger_by_kind, danger_by_name, danger_to_others, lies_on_path
 from longhaul.activities.tool import Place, ToolError
-from longhaul.agent.permission.call_facts import CallFacts, PathFact
+from longhaul.agent.permission.call_analysis import CallAnalysis, PathUse
 from longhaul.agent.permission.rule_matching import path_matches, spelt_out
 
 MAX_LINKS = 40
@@ -112,24 +112,24 @@ def resolve(raw: str, place: Place) -> Path:
     if not raw:
         raise ToolError("the path is empty; give an absolute path, or one relative to the working directory")
     if "\0" in raw:
-        raise ToolError(f"{_shown(raw)} contains a NUL character, which no path can")
+        raise ToolError(f"{_quote(raw)} contains a NUL character, which no path can")
     if raw == "~" or raw.startswith("~/"):
-        raise ToolError(f"{_shown(raw)}: `~` is not expanded here; write the absolute path")
+        raise ToolError(f"{_quote(raw)}: `~` is not expanded here; write the absolute path")
     try:
         raw.encode()
     except UnicodeEncodeError:
-        raise ToolError(f"{_shown(raw)} is not valid Unicode, so it can't name a file") from None
+        raise ToolError(f"{_quote(raw)} is not valid Unicode, so it can't name a file") from None
     resolved = os.path.realpath(place.cwd / raw)
     try:
         resolved.encode()
         if Path(resolved).is_symlink():
-            raise ToolError(f"{_shown(raw)} is a loop of symbolic links; name the file itself")
+            raise ToolError(f"{_quote(raw)} is a loop of symbolic links; name the file itself")
         os.lstat(resolved)
     except UnicodeEncodeError:
-        raise ToolError(f"{_shown(raw)} leads to a name that is not valid UTF-8; rename it with Bash first") from None
+        raise ToolError(f"{_quote(raw)} leads to a name that is not valid UTF-8; rename it with Bash first") from None
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENAMETOOLONG):
-            raise ToolError(f"{_shown(raw)} can't be used as a path: {os.strerror(error.errno)}") from None
+            raise ToolError(f"{_quote(raw)} can't be used as a path: {os.strerror(error.errno)}") from None
     return Path(resolved)
 
 
@@ -137,9 +137,9 @@ def resolve_file(raw: str, place: Place) -> Path:
     """As `resolve`, for a path that must name a file: a trailing slash is refused, and so are /proc, /dev and /sys."""
     resolved = resolve(raw, place)
     if raw.endswith(("/", "/.", "/..")) or raw in (".", ".."):
-        raise ToolError(f"{_shown(raw)} names a directory; give the path of a file")
+        raise ToolError(f"{_quote(raw)} names a directory; give the path of a file")
     if in_kernel_room(resolved):
-        raise ToolError(f"{_shown(raw)} leads to {str(resolved)!r}, which is not a regular file; it was not touched")
+        raise ToolError(f"{_quote(raw)} leads to {str(resolved)!r}, which is not a regular file; it was not touched")
     return resolved
 
 
@@ -148,7 +148,7 @@ def in_kernel_room(resolved: Path) -> bool:
     return any(resolved.is_relative_to(room) for room in KERNEL_ROOMS)
 
 
-def path_fact(resolved: Path, access: Access, root: Path, named: tuple[str, ...] = ()) -> PathFact:
+def path_use(resolved: Path, access: Access, root: Path, named: tuple[str, ...] = ()) -> PathUse:
     """What permission needs to know of one resolved path. `root` is the resolved workspace root, `named` what
     `further_names` has found."""
     inside = resolved.is_relative_to(root)
@@ -156,7 +156,7 @@ def path_fact(resolved: Path, access: Access, root: Path, named: tuple[str, ...]
     if access == "write" and inside:
         danger = danger or danger_to_others(resolved.relative_to(root).parts)
         danger = danger or (f"{resolved.name} becomes a program on PATH" if lies_on_path(resolved) else "")
-    return PathFact(path=str(resolved), named=named, access=access, inside=inside, danger=danger)
+    return PathUse(path=str(resolved), named=named, access=access, inside=inside, danger=danger)
 
 
 def danger_of_name(resolved: Path, access: Access, root: Path) -> str:
@@ -166,20 +166,20 @@ def danger_of_name(resolved: Path, access: Access, root: Path) -> str:
     return danger_by_name(looked_at.parts, access)
 
 
-def reading_fact(raw: str, resolved: Path, place: Place) -> PathFact:
-    """As `path_fact`, for a tool that reads, and that follows no link below `resolved`: what was offloaded for the
+def reading_use(raw: str, resolved: Path, place: Place) -> PathUse:
+    """As `path_use`, for a tool that reads, and that follows no link below `resolved`: what was offloaded for the
     session is as open to it as the workspace. Raises ToolError, as `further_names` does."""
     named = further_names(raw, resolved, place)
     folder = next((folder for folder in place.offloaded if resolved in (folder, folder / resolved.name)), None)
     if folder is None or not _holds_own_files(resolved):
-        return path_fact(resolved, "read", place.root, named)
-    return path_fact(resolved, "read", folder, named)
+        return path_use(resolved, "read", place.root, named)
+    return path_use(resolved, "read", folder, named)
 
 
-def is_as_decided(facts: CallFacts, raw: str, resolved: Path, place: Place) -> bool:
-    """Whether a reading call still leads to the one path of `facts`, on the same way, and is as open as it was."""
-    now = reading_fact(raw, resolved, place)
-    return [(fact.path, fact.named, fact.inside) for fact in facts.paths] == [(now.path, now.named, now.inside)]
+def is_as_decided(analysis: CallAnalysis, raw: str, resolved: Path, place: Place) -> bool:
+    """Whether a reading call still leads to the one path of `analysis`, on the same way, and is as open as it was."""
+    now = reading_use(raw, resolved, place)
+    return [(fact.path, fact.named, fact.inside) for fact in analysis.paths] == [(now.path, now.named, now.inside)]
 
 
 def is_offloaded(resolved: Path, place: Place) -> bool:
@@ -209,7 +209,7 @@ def _is_own_file(entry: os.DirEntry[str]) -> bool:
         return True  # a draft that has just got its name
 
 
-def _shown(raw: str) -> str:
+def _quote(raw: str) -> str:
     """`raw` quoted, and short enough for a sentence."""
     return repr(raw) if len(raw) <= 200 else f"{raw[:100]!r}… ({len(raw)} characters)"
 

@@ -70,8 +70,8 @@ def marked(words: Sequence[Word], texts: Sequence[str], folder: str) -> Marked:
 def matching(pattern: str, folder: str) -> tuple[str, ...]:
     """Sorted by their bytes; empty when there are none, and bash leaves the pattern as it stands.
 
-    Raises Unreadable for what bash may see otherwise: names that are no UTF-8, `?` where a name has letters of several
-    bytes, hidden names.
+    Raises Unreadable for what bash may see otherwise: names that are no UTF-8, `?` where a name has letters of
+    several bytes, hidden names.
     """
     found = ["/"] if pattern.startswith("/") else [""]
     parts = pattern.split("/")

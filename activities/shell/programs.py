@@ -71,7 +71,7 @@ project that is installed as it stands in the workspace)."""
 _LISTING = {("branch", "--list"), ("tag", "-l"), ("tag", "--list")}
 
 
-def _listed(rest: tuple[str, ...]) -> tuple[Program | None, int]:
+def _look_up(rest: tuple[str, ...]) -> tuple[Program | None, int]:
     """What the list says of a subcommand, and of how many words that is."""
     two_words = GIT.get(" ".join(rest[:2]))
     return (GIT.get(rest[0]), 1) if two_words is None else (two_words, 2)
@@ -116,7 +116,7 @@ def tells_addresses(arguments: tuple[str, ...]) -> bool:
 def _subcommand(rest: tuple[str, ...]) -> Proof | None:
     if rest[:2] in _LISTING and not any(word.startswith("-") for word in rest[2:]):
         return Proof()
-    known, size = _listed(rest)
+    known, size = _look_up(rest)
     return None if known is None else prove(known, rest[size:])
 
 
@@ -159,7 +159,7 @@ class Shown:
 def shown_paths(arguments: tuple[str, ...]) -> Shown | None:
     """None when the command, proven by `prove_git`, prints names and messages alone."""
     folder, rest = parted(arguments)
-    program, size = _listed(rest)
+    program, size = _look_up(rest)
     read = read_arguments(program, rest[size:]) if program is not None else None
     if read is None:
         return None

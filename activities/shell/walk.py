@@ -38,7 +38,7 @@ from longhaul.activities.shell.words import (
     read_word,
     split,
 )
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.plain.text import names
 
 MAX_DIRECTORIES = 6
@@ -89,7 +89,7 @@ class Walk:
             case "comment":
                 pass
             case unknown:
-                self.findings.doubt(f"a {unknown.replace('_', ' ')}")
+                self.findings.unknown_outcome(f"a {unknown.replace('_', ' ')}")
         return at, at
 
     def _without_program(self, node: Node, at: Directories, redirects: Sequence[Node]) -> None:
@@ -100,7 +100,7 @@ class Walk:
             read = [self._word(raw) for raw in raws[1:-1]]
             words = [word for word in read if word is not None]
             if raws[0] != "[" or raws[-1] != "]" or len(words) < len(read):
-                self.findings.doubt("a test in brackets")
+                self.findings.unknown_outcome("a test in brackets")
                 return
             self._simple([Word("test"), *words], at)
         else:
@@ -127,7 +127,7 @@ class Walk:
 
     def _list(self, node: Node, at: Directories, redirects: Sequence[Node]) -> tuple[Directories, Directories]:
         if len(node.children) != 3:
-            self.findings.doubt("a list that is not complete")
+            self.findings.unknown_outcome("a list that is not complete")
             return at, at
         left, operator, right = node.children
         succeeded, failed = self.statement(left, at)
@@ -139,7 +139,7 @@ class Walk:
 
     def _bounded(self, directories: Directories) -> Directories:
         if len(directories) > MAX_DIRECTORIES:
-            self.findings.doubt("too many changes of directory")
+            self.findings.unknown_outcome("too many changes of directory")
         return directories[:MAX_DIRECTORIES]
 
     def _redirected(
@@ -151,7 +151,7 @@ class Walk:
             self._redirect_all([*own, *redirects], at)
             return at, at
         if len(bodies) > 1:
-            self.findings.doubt("a redirection of several commands")
+            self.findings.unknown_outcome("a redirection of several commands")
         return self.statement(bodies[0], at, piped=piped, redirects=[*own, *redirects])
 
     def _redirect_all(self, redirects: Sequence[Node], at: Directories) -> None:
@@ -168,18 +168,18 @@ class Walk:
         operator = next((child.type for child in node.children if REDIRECT.fullmatch(child.type)), "")
         targets = [child for child in node.children if child.is_named and child.type != "file_descriptor"]
         if len(targets) != 1:
-            self.findings.doubt("words behind a redirection")
+            self.findings.unknown_outcome("words behind a redirection")
         word = self._word(node.children[-1].text)
         if word is None:
             return
         if leads_to_no_file(operator, word.text):
             return
         if word.pattern or word.brackets or word.status or operator == "<&":
-            self.findings.doubt("a redirection to a path that is not known beforehand")
+            self.findings.unknown_outcome("a redirection to a path that is not known beforehand")
         elif operator == "<":
             self.findings.reads_input(word.text)
             if not self.findings.touch(at_home(word), "read", at):
-                self.findings.doubt("a redirection from a path that is not known beforehand")
+                self.findings.unknown_outcome("a redirection from a path that is not known beforehand")
         else:
             self.findings.redirected(at_home(word), at)
 
@@ -187,7 +187,7 @@ class Walk:
         try:
             return read_word(raw)
         except Unreadable as unreadable:
-            self.findings.doubt(str(unreadable))
+            self.findings.unknown_outcome(str(unreadable))
             return None
 
     def _words(self, node: Node) -> list[Word | None]:
@@ -197,7 +197,7 @@ class Walk:
         try:
             return [self._word(raw) for raw in braced(node.text)]
         except Unreadable as unreadable:
-            self.findings.doubt(str(unreadable))
+            self.findings.unknown_outcome(str(unreadable))
             return [None]
 
     def _command(
@@ -218,7 +218,7 @@ class Walk:
         if piped:
             self.findings.warn(piped_into_interpreter(texts))
         if not is_literal(words[0]):
-            self.findings.doubt("a program that is not named literally")
+            self.findings.unknown_outcome("a program that is not named literally")
         if texts[0] == "cd":
             return self._cd(words, at)
         self._simple(words, at)
@@ -235,7 +235,7 @@ class Walk:
         texts = tuple(word.text for word in words)
         self.findings.at = at
         if program_name(texts[0]) in _EVALUATE or texts[0] == "cd":
-            self.findings.doubt(f"the builtin `{program_name(texts[0])}`")
+            self.findings.unknown_outcome(f"the builtin `{program_name(texts[0])}`")
         if self.prover.proven(words, texts, at) or self.prover.proven_fed(self._find, words, at):
             return
         unwrapped = unwrap(texts)
@@ -253,7 +253,7 @@ class Walk:
         texts = tuple(word.text for word in words)
         if len(words) != 2 or not is_literal(words[1]) or target.startswith("-"):
             self.findings.add(texts)
-            self.findings.doubt("a `cd` without a literal directory")
+            self.findings.unknown_outcome("a `cd` without a literal directory")
             return at, at
         # Bash takes `..` out of the text before it follows links, the kernel does not: both may be meant.
         joined = [str(Path(directory) / target) for directory in at]
@@ -274,7 +274,7 @@ MAX_DEPTH = 100
 
 def examine_command(
     command: str, cwd: Path, root: Path, ruled: tuple[str, ...] = (), closed: tuple[tuple[str, str], ...] = ()
-) -> CallFacts:
+) -> CallAnalysis:
     """Findings about `command` run by bash in `cwd`. Reads directories and links, changes nothing, never raises.
 
     `cwd` and `root` are absolute; `root` is resolved; `ruled` and `closed` as in `Place`. `read_only` is proven;
@@ -290,7 +290,7 @@ def examine_command(
             findings.list_loosely(tree)
         else:
             Walk(findings, Prover(findings)).statement(tree, (str(cwd),))
-    return findings.facts()
+    return findings.analysis()
 
 
 def _limits(command: str) -> str:

@@ -71,18 +71,18 @@ class _Splitter:
     def __init__(self, line: str) -> None:
         self.line, self.at = line, 0
         self.groups: list[list[str]] = [[]]
-        self._begun: int | None = None
+        self._started: int | None = None
 
     def end_word(self) -> None:
-        if self._begun is not None:
-            self.groups[-1].append(self.line[self._begun : self.at])
-        self._begun = None
+        if self._started is not None:
+            self.groups[-1].append(self.line[self._started : self.at])
+        self._started = None
 
     def step(self) -> None:
         """Take one separator, redirection, comment or piece of a word."""
         char, redirect = self.line[self.at], REDIRECT.match(self.line, self.at)
         if redirect is not None:
-            if self._begun is not None and _SETS_A_VARIABLE.fullmatch(self.line[self._begun : self.at]):
+            if self._started is not None and _SETS_A_VARIABLE.fullmatch(self.line[self._started : self.at]):
                 raise Unreadable("a redirection that sets a variable")
             self.end_word()
             self.groups[-1].append(redirect.group())
@@ -94,7 +94,7 @@ class _Splitter:
                 self.groups.append([])
         elif char in "()`":
             raise Unreadable(f"{char!r} outside of quotes")
-        elif char == "#" and self._begun is None:
+        elif char == "#" and self._started is None:
             found = self.line.find("\n", self.at)
             self.at = len(self.line) if found < 0 else found
         else:
@@ -102,8 +102,8 @@ class _Splitter:
 
     def _take_piece(self) -> None:
         if not self.line.startswith("\\\n", self.at):
-            self._begun = self.at if self._begun is None else self._begun
-        elif self._begun is not None:
+            self._started = self.at if self._started is None else self._started
+        elif self._started is not None:
             raise Unreadable("a line continuation within a word")
         self.at += _piece(self.line, self.at)
 
@@ -131,11 +131,11 @@ def _piece(line: str, at: int) -> int:
 def read_word(raw: str) -> Word:
     """The word that `raw` stands for. Raises Unreadable for expansions other than `$?`, `~`, file patterns, and `$HOME`
     at its beginning."""
-    if begun := _HOME.match(raw):
+    if started := _HOME.match(raw):
         # `"$HOME/x"` and `$HOME/x`, as far as the home folder's name is one word and no pattern.
         if not _PLAIN_HOME.fullmatch(os.environ.get("HOME", "")):
             raise Unreadable("a variable")
-        word = read_word(begun[1] + raw[begun.end() :])
+        word = read_word(started[1] + raw[started.end() :])
         if word.pattern or word.brackets or word.text[:1] not in ("", "/"):
             raise Unreadable("a variable")
         return replace(word, text=f"~{word.text}", tilde=True)

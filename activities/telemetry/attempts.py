@@ -16,8 +16,8 @@ from temporalio.worker import ExecuteActivityInput
 
 from longhaul.activities.contract import MODEL_FAILED
 from longhaul.agent.entries import AnyEntry, ModelSaid, ToolReturned
-from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.plain.ids import HEADER, LONGEST_HEADER_BYTES, TraceHeader
+from longhaul.agent.reducer.session_state import SessionState
 from longhaul.agent.values.conversation.messages import ErrorInfo, ToolCallBlock
 
 
@@ -83,8 +83,8 @@ def class_of(error: BaseException) -> str:
 class Listener(Protocol):
     """Hears of one attempt of one activity."""
 
-    def written(self, entries: Sequence[AnyEntry], ledger: Ledger) -> None:
-        """A checkpoint has these entries that no earlier one had; the ledger is the session's behind them."""
+    def written(self, entries: Sequence[AnyEntry], session: SessionState) -> None:
+        """A checkpoint has these entries that no earlier one had; the session state is the session's behind them."""
 
 
 _LISTENERS: ContextVar[tuple[Listener, ...]] = ContextVar("longhaul_listeners", default=())
@@ -95,6 +95,6 @@ def listen(listener: Listener) -> None:
     _LISTENERS.set((*_LISTENERS.get(), listener))
 
 
-def written(entries: Sequence[AnyEntry], ledger: Ledger) -> None:
+def written(entries: Sequence[AnyEntry], session: SessionState) -> None:
     for listener in _LISTENERS.get():
-        listener.written(entries, ledger)
+        listener.written(entries, session)

@@ -26,8 +26,8 @@ from longhaul.activities.telemetry import attempts
 from longhaul.activities.telemetry.attempts import call_id_in, class_of, header_in, read_along
 from longhaul.activities.worker_output import MasksItself
 from longhaul.agent.entries import AnyEntry, ContextCompressed, ModelSaid, ReplyFinished, ToolReturned
-from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.plain.ids import names_in, place_of_reply
+from longhaul.agent.reducer.session_state import SessionState
 from longhaul.agent.values.conversation.messages import Usage
 
 MOST_MESSAGE_CHARS = 300
@@ -67,7 +67,7 @@ class JsonLines(JsonFormatter, MasksItself):
         words = str(record.msg)
         if record.args:
             with suppress(TypeError, ValueError, KeyError):  # a line that was badly made is better than none
-                words %= _shown(record.args)
+                words %= _harmless_args(record.args)
         shown = logging.makeLogRecord(
             {**record.__dict__, "msg": words.partition("\n")[0][:MOST_MESSAGE_CHARS], "args": None}
         )
@@ -100,7 +100,7 @@ def without_details_in_words() -> None:
     workflow.logger.workflow_info_on_message = False
 
 
-def _shown(args: Any) -> Any:
+def _harmless_args(args: Any) -> Any:
     if isinstance(args, Mapping):
         return {key: _harmless(value) for key, value in args.items()}
     return tuple(_harmless(value) for value in (args if isinstance(args, tuple) else (args,)))
@@ -189,12 +189,12 @@ class _Ended:
     def __init__(self) -> None:
         self.replies: list[dict[str, Any]] = []
 
-    def written(self, entries: Sequence[AnyEntry], ledger: Ledger) -> None:
-        self.replies = [_reply(entry, ledger) for entry in entries if isinstance(entry, ReplyFinished)]
+    def written(self, entries: Sequence[AnyEntry], session: SessionState) -> None:
+        self.replies = [_reply(entry, session) for entry in entries if isinstance(entry, ReplyFinished)]
 
 
-def _reply(entry: ReplyFinished, ledger: Ledger) -> dict[str, Any]:
-    ended = ledger.requests.finished.get(entry.reply_id)
+def _reply(entry: ReplyFinished, session: SessionState) -> dict[str, Any]:
+    ended = session.requests.finished.get(entry.reply_id)
     usage = ended.usage if ended else Usage()
     return fields(
         reply=entry.reply_id,

@@ -15,7 +15,7 @@ from temporalio import activity
 from temporalio.common import MetricMeter
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
-from longhaul.activities.kinds.kind_turns import CODE
+from longhaul.activities.custom_agents.custom_agent_turns import CODE
 from longhaul.activities.models.failures.failure_classification import judge
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
 from longhaul.activities.models.profiles import KeyPlace
@@ -32,8 +32,8 @@ from longhaul.agent.entries import (
     ReplyFinished,
     ToolReturned,
 )
-from longhaul.agent.fold.ledger import Ledger
-from longhaul.agent.record import Record
+from longhaul.agent.journal import Journal
+from longhaul.agent.reducer.session_state import SessionState
 from longhaul.agent.values.conversation.messages import Usage
 from longhaul.agent.values.spec.known_names import split_model
 from longhaul.agent.values.spec.profiles import ModelProfile
@@ -151,7 +151,7 @@ class _Counting:
         self._exhausted: list[str] = []
         self._budget: BudgetStanding | None = None
 
-    def written(self, entries: Sequence[AnyEntry], ledger: Ledger) -> None:
+    def written(self, entries: Sequence[AnyEntry], session: SessionState) -> None:
         """Counted when the checkpoint has succeeded: one that failed is made again."""
         began = {entry.reply_id: entry.at for entry in entries if entry.kind == "started"}
         self._ended = [entry for entry in entries if isinstance(entry, ReplyFinished)]
@@ -161,7 +161,7 @@ class _Counting:
             if entry.reply_id in began
         }
         self._exhausted = [lack.name for entry in entries if isinstance(entry, BudgetExhausted) for lack in entry.lacks]
-        self._budget = standing(Record.over(ledger)) if ledger.spec.budget is not None else None
+        self._budget = standing(Journal.over(session)) if session.spec.budget is not None else None
 
     def count(self, result: Any) -> None:
         match result:

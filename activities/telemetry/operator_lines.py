@@ -15,14 +15,14 @@ from longhaul.agent.entries import (
     DeadlineReached,
     DecisionGiven,
     HumanDecided,
-    LetterRefused,
     ModelSaid,
+    OperationRefused,
     ReplyFinished,
     ToolReturned,
 )
-from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.plain.ids import names_in
 from longhaul.agent.plain.text import visible
+from longhaul.agent.reducer.session_state import SessionState
 
 LOGGER = "longhaul.operator"
 MOST_NAME_CHARS = 200
@@ -33,21 +33,21 @@ SOMEBODY = "somebody"
 log = logging.getLogger(LOGGER)
 
 
-def report(workflow_id: str, entries: Sequence[AnyEntry], ledger: Ledger) -> None:
-    """Write the lines of entries that a checkpoint has recorded. The ledger is the session's behind them."""
+def report(workflow_id: str, entries: Sequence[AnyEntry], session: SessionState) -> None:
+    """Write the lines of entries that a checkpoint has recorded. The session state is the session's behind them."""
     if not entries or not log.isEnabledFor(logging.INFO):
         return
-    session = names_in(workflow_id).session or workflow_id
-    tools = _tools(entries, ledger)
+    name = names_in(workflow_id).session or workflow_id
+    tools = _tools(entries, session)
     for entry in entries:
         for level, words, *names in _lines(entry, tools):
-            log.log(level, "session %s: " + words, _name(session), *map(_name, names))  # noqa: G003  both are ours
+            log.log(level, "session %s: " + words, _name(name), *map(_name, names))  # noqa: G003  both are ours
     times = {entry.at for entry in entries}
-    for doubt in ledger.doubts.values():
-        if doubt.at in times and doubt.open:
+    for unknown_outcome in session.unknown_outcomes.values():
+        if unknown_outcome.at in times and unknown_outcome.open:
             log.warning(
                 "session %s: the outcome of the call %s of %s is unknown",
-                *map(_name, (session, doubt.call_id, doubt.tool)),
+                *map(_name, (name, unknown_outcome.call_id, unknown_outcome.tool)),
             )
 
 
@@ -57,12 +57,12 @@ Line = tuple[int, str, *tuple[str, ...]]
 
 def _lines(entry: AnyEntry, tools: dict[str, str]) -> list[Line]:
     match entry:
-        case LetterRefused():
+        case OperationRefused():
             return [(logging.WARNING, "refused the operation %s", entry.name)]
         case HumanDecided():
             return [_decided(one, entry.approver or SOMEBODY, tools) for one in entry.decisions]
         case CallsJudged():
-            denied = [one.call_id for one in entry.verdicts if one.behavior == "deny"]
+            denied = [one.call_id for one in entry.rulings if one.behavior == "deny"]
             return [(logging.WARNING, "permission denied the call %s of %s", *_call(one, tools)) for one in denied]
         case DeadlineReached():
             late = [one.call_id for one in entry.due if one.closes and one.waits_for == "person"]
@@ -84,10 +84,10 @@ def _call(call_id: str, tools: dict[str, str]) -> tuple[str, str]:
     return call_id, tools.get(call_id, "?")
 
 
-def _tools(entries: Sequence[AnyEntry], ledger: Ledger) -> dict[str, str]:
+def _tools(entries: Sequence[AnyEntry], session: SessionState) -> dict[str, str]:
     """The tool of each call that the entries, or the messages of the context, name."""
-    found = {call.id: call.name for message in ledger.state.context for call in message.get_tool_calls()}
-    found |= {result.id: result.name for message in ledger.state.context for result in message.get_tool_results()}
+    found = {call.id: call.name for message in session.state.context for call in message.get_tool_calls()}
+    found |= {result.id: result.name for message in session.state.context for result in message.get_tool_results()}
     for entry in entries:
         if isinstance(entry, ModelSaid):
             found |= {call.id: call.name for call in entry.message.get_tool_calls()}

@@ -98,7 +98,7 @@ def load_prices(path: Path | None, profiles: Mapping[str, ModelProfile] | None =
         return Prices(of_profiles) if of_profiles else None
     if str(path) == PACKAGE:
         return Prices(of_profiles, packaged=_checked(PACKAGE))
-    known, packaged = _listed(path)
+    known, packaged = _load_prices(path)
     return Prices({**of_profiles, **known}, packaged)
 
 
@@ -125,7 +125,7 @@ def _checked(others: object) -> bool:
     return True
 
 
-def _listed(path: Path) -> tuple[dict[str, Price], bool]:
+def _load_prices(path: Path) -> tuple[dict[str, Price], bool]:
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
         packaged = _checked(tables.pop("others", None))

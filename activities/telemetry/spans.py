@@ -42,8 +42,8 @@ from longhaul.activities.telemetry import attempts
 from longhaul.activities.telemetry.attempts import ask_of, header_in, is_tool, kind_of, read_along
 from longhaul.activities.telemetry.metrics import CountedProviders, named
 from longhaul.agent.entries import AnyEntry, CallUnsettled, InputAsked, ReplyFinished, ReplyStarted, ToolReturned
-from longhaul.agent.fold.ledger import Finished, Ledger
-from longhaul.agent.plain.ids import Begun, Names, SpanPlace, TraceHeader, names_in, place_of, place_of_reply
+from longhaul.agent.plain.ids import Names, SpanPlace, Started, TraceHeader, names_in, place_of, place_of_reply
+from longhaul.agent.reducer.session_state import Finished, SessionState
 from longhaul.agent.values.conversation.messages import ContentBlock, ToolResultBlock, ToolResultState
 from longhaul.agent.values.conversation.tools import ran_in
 from longhaul.agent.values.spec.profiles import ModelProfile
@@ -207,16 +207,16 @@ class Replies:
         self._tracer = tracer
         self._provider = provider
 
-    def tell(self, header: TraceHeader, entries: Sequence[AnyEntry], ledger: Ledger, names: Names) -> None:
+    def tell(self, header: TraceHeader, entries: Sequence[AnyEntry], session: SessionState, names: Names) -> None:
         """A span for each reply that has ended in these entries."""
-        started = {entry.reply_id: entry.at for entry in entries if isinstance(entry, ReplyStarted)}
+        times = {entry.reply_id: entry.at for entry in entries if isinstance(entry, ReplyStarted)}
         for entry in entries:
             if (
                 isinstance(entry, ReplyFinished)
-                and (finished := ledger.requests.finished.get(entry.reply_id)) is not None
+                and (finished := session.requests.finished.get(entry.reply_id)) is not None
             ):
-                begun = header.begun.get(entry.reply_id, Begun())
-                self._tell(finished, started.get(entry.reply_id) or begun.at or entry.at, begun.parent, names)
+                started = header.started.get(entry.reply_id, Started())
+                self._tell(finished, times.get(entry.reply_id) or started.at or entry.at, started.parent, names)
 
     def _tell(self, finished: Finished, started: int, parent: str, names: Names) -> None:
         caller = place_of(parent)
@@ -262,7 +262,7 @@ class Spans:
     @contextmanager
     def attempt(self, header: TraceHeader) -> Iterator[Span]:
         """The span of the activity that is running, current within. It names an error by its type alone."""
-        span = self.begun(header, activity.info().activity_type)
+        span = self.started(header, activity.info().activity_type)
         with use_span(span, end_on_exit=True, record_exception=False, set_status_on_exception=False):
             try:
                 yield span
@@ -271,7 +271,7 @@ class Spans:
                 span.set_status(Status(StatusCode.ERROR))
                 raise
 
-    def begun(self, header: TraceHeader, name: str, seconds_ago: float = 0) -> Span:
+    def started(self, header: TraceHeader, name: str, seconds_ago: float = 0) -> Span:
         """`name`: the activity's type, or the tool of a call that was made within it."""
         info = activity.info()
         names = names_in(info.workflow_id or "")
@@ -310,15 +310,15 @@ class _Watched(ActivityInboundInterceptor):
             self._returned(span, result)
         self._read_along(header, result)
         # Behind it all: a checkpoint that failed is tried again, and would tell the same a second time.
-        for entries, ledger in heard.told:
-            self._spans.replies.tell(header, entries, ledger, names_in(activity.info().workflow_id or ""))
+        for entries, session in heard.told:
+            self._spans.replies.tell(header, entries, session, names_in(activity.info().workflow_id or ""))
         return result
 
     def _read_along(self, header: TraceHeader, result: Any) -> None:
         """What an answer's calls have read at once, each in a span of its own beside that of its activity."""
         for call, read in read_along(result):
             ran = ran_in(read.result)
-            span = self._spans.begun(header, call.name, ran.seconds or 0 if ran else 0)
+            span = self._spans.started(header, call.name, ran.seconds or 0 if ran else 0)
             span.set_attribute("gen_ai.tool.call.id", call.id)
             self._spans.content.called(span, call.input)
             self._returned(span, read)
@@ -343,10 +343,10 @@ class _Watched(ActivityInboundInterceptor):
 
 class _Heard:
     def __init__(self) -> None:
-        self.told: list[tuple[Sequence[AnyEntry], Ledger]] = []
+        self.told: list[tuple[Sequence[AnyEntry], SessionState]] = []
 
-    def written(self, entries: Sequence[AnyEntry], ledger: Ledger) -> None:
-        self.told.append((entries, ledger))
+    def written(self, entries: Sequence[AnyEntry], session: SessionState) -> None:
+        self.told.append((entries, session))
 
 
 SCOPE = "longhaul"

@@ -38,7 +38,7 @@ def check_schema(schema: Mapping[str, Any]) -> None:
 
 
 # An MCP server's tool is checked when it is listed and when it comes into a toolbox, each time that the server is asked
-# anew; each worker of a process has the same tools. What raises is not remembered.
+# again; each worker of a process has the same tools. What raises is not remembered.
 @lru_cache(maxsize=1_024)
 def check_text(text: str) -> None:
     Draft202012Validator.check_schema(json.loads(text))

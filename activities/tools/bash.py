@@ -16,13 +16,21 @@ from longhaul.activities.attempt.workspaces import Elsewhere
 from longhaul.activities.process.container import NotStarted
 from longhaul.activities.process.program_output import ClippedBytes, MaskedBytes, ToldBytes
 from longhaul.activities.process.program_run import Ending
-from longhaul.activities.process.sandbox import Box, Boxed, CantConfine, boundary_of, boxed, run_boxed, sealed
+from longhaul.activities.process.sandbox import (
+    CantConfine,
+    Sandboxed,
+    SandboxPolicy,
+    boundary_of,
+    run_sandboxed,
+    sandboxed,
+    sealed,
+)
 from longhaul.activities.process.supervisor import NOTE_FD
 from longhaul.activities.process.threads import in_own_thread
 from longhaul.activities.shell.environment_variables import INHERITED, hardened, scrubbed
 from longhaul.activities.shell.walk import examine_command
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.subagents import BASH_OUTPUT, LONGEST_SECONDS, LONGEST_UNASKED_SECONDS, MOST_ON_WORKER
 
@@ -39,7 +47,7 @@ _Key = tuple[object, str, str]
 
 class HeldCommand:
     """One that runs in the background, or has ended a moment ago: in a task of its own, for the run of the session that
-    has begun it may end before."""
+    has started it may end before."""
 
     def __init__(self, output: MaskedBytes, runs: Coroutine[Any, Any, ToolOutput], snapshot: str) -> None:
         self.output, self.snapshot = output, snapshot
@@ -96,7 +104,7 @@ class Outputs:
         self._kept: dict[_Key, HeldCommand] = {}
 
     async def run(self, call: ToolCall, output: MaskedBytes, runs: Coroutine[Any, Any, ToolOutput]) -> ToolOutput:
-        """Raises ToolError where too many run: nothing has begun then."""
+        """Raises ToolError where too many run: nothing has started then."""
         if sum(one.runs for one in self._kept.values()) >= MOST_ON_WORKER:
             runs.close()
             raise ToolError(
@@ -252,30 +260,37 @@ class Bash(Tool):
     input_schema = INPUT_SCHEMA
 
     def __init__(
-        self, extra_environment: tuple[str, ...] = (), box: Box | None = None, outputs: Outputs | None = None
+        self,
+        extra_environment: tuple[str, ...] = (),
+        sandbox: SandboxPolicy | None = None,
+        outputs: Outputs | None = None,
     ) -> None:
         self._outputs = outputs or Outputs()
         self._granted = INHERITED | set(extra_environment)
-        self._box = box or Box()
-        self.description = DESCRIPTION + self._box.note()
+        self._sandbox = sandbox or SandboxPolicy()
+        self.description = DESCRIPTION + self._sandbox.note()
 
-    async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
+    async def examine(self, arguments: dict[str, Any], place: Place) -> CallAnalysis:
         command = str(arguments.get("command", ""))
         try:
             _refuse_impossible(command)
         except ToolError as error:
-            return CallFacts(cwd=str(_start_folder(place)), arguments_error=str(error))
+            return CallAnalysis(cwd=str(_start_folder(place)), arguments_error=str(error))
         return await in_own_thread(lambda _: self._looked_at(command, place))
 
-    def _looked_at(self, command: str, place: Place) -> CallFacts:
-        facts = examine_command(command, _start_folder(place), place.root, place.ruled, place.closed)
-        boundary, problem = boundary_of(self._box_at(place), place.root)
-        return facts.model_copy(update={"boundary": boundary, "no_boundary": problem})
+    def _looked_at(self, command: str, place: Place) -> CallAnalysis:
+        analysis = examine_command(command, _start_folder(place), place.root, place.ruled, place.closed)
+        boundary, problem = boundary_of(self._sandbox_at(place), place.root)
+        return analysis.model_copy(update={"boundary": boundary, "no_boundary": problem})
 
-    def _box_at(self, place: Place) -> Box:
+    def _sandbox_at(self, place: Place) -> SandboxPolicy:
         """The worker's, or the agent's: the stricter of both."""
-        box = self._box.narrowed("all" if place.seal else place.sandbox, place.sandbox_network)
-        return replace(box, limits=box.limits.within(place.seal), image=place.seal.image) if place.seal else box
+        sandbox = self._sandbox.narrowed("all" if place.seal else place.sandbox, place.sandbox_network)
+        return (
+            replace(sandbox, limits=sandbox.limits.within(place.seal), image=place.seal.image)
+            if place.seal
+            else sandbox
+        )
 
     def seconds_for(self, arguments: dict[str, Any]) -> float:
         return LONGEST_SECONDS + 30 if arguments.get("run_in_background") else self.timeout_seconds
@@ -306,7 +321,7 @@ class Bash(Tool):
         if confined.sandbox != "off":
             environment["TMPDIR"] = "/tmp"  # noqa: S108  the sandbox's own
         try:
-            ending = await run_boxed(confined, cwd, environment, timeout_ms / 1000, output)
+            ending = await run_sandboxed(confined, cwd, environment, timeout_ms / 1000, output)
             output.end()
         except NotStarted as why:
             raise ToolError(f"nothing ran, for its sandbox could not be made: {why}") from None
@@ -322,37 +337,39 @@ class Bash(Tool):
         moved = None if moved and confined.hides(moved) else moved
         return _tool_output(ending, kept.inner, timeout_ms, moved, confined.sandbox)
 
-    async def _confined(self, call: ToolCall, shell: tuple[str, ...], cwd: Path) -> Boxed:
+    async def _confined(self, call: ToolCall, shell: tuple[str, ...], cwd: Path) -> Sandboxed:
         place = call.place
         try:
             if place.seal is not None and not call.confined:
-                return await asyncio.to_thread(sealed, self._box, place.seal, shell, place.root, cwd, place.opened, {})
+                return await asyncio.to_thread(
+                    sealed, self._sandbox, place.seal, shell, place.root, cwd, place.opened, {}
+                )
             return await asyncio.to_thread(
-                boxed, self._box_at(place), shell, place.root, cwd, call.confined, place.opened
+                sandboxed, self._sandbox_at(place), shell, place.root, cwd, call.confined, place.opened
             )
         except CantConfine as why:
             raise ToolError(str(why)) from None
 
     async def _refuse_other_findings(self, call: ToolCall, cwd: Path) -> None:
         fresh = await self.examine(call.arguments, call.place)
-        if call.facts.cwd != str(cwd):
+        if call.analysis.cwd != str(cwd):
             raise NeedsDecision(
-                fresh, f"the command was decided on for {call.facts.cwd!r}, but would run in {str(cwd)!r}"
+                fresh, f"the command was decided on for {call.analysis.cwd!r}, but would run in {str(cwd)!r}"
             )
-        if call.facts.paths != fresh.paths:
+        if call.analysis.paths != fresh.paths:
             raise NeedsDecision(fresh, "the paths that the command names lead elsewhere than when it was decided on")
-        proven = [command for command in call.facts.commands if command.read_only or command.edits_only]
+        proven = [command for command in call.analysis.commands if command.read_only or command.edits_only]
         if not all(command in fresh.commands for command in proven):
             raise NeedsDecision(fresh, "a part of the command is not known to be as harmless as when it was decided on")
-        weaker = ("none", "off") if call.facts.boundary not in ("none", "off") else ("none",)
-        if call.confined and fresh.boundary in weaker and fresh.boundary != call.facts.boundary:
+        weaker = ("none", "off") if call.analysis.boundary not in ("none", "off") else ("none",)
+        if call.confined and fresh.boundary in weaker and fresh.boundary != call.analysis.boundary:
             why = fresh.no_boundary or "its operator does without"
             raise NeedsDecision(fresh, f"it was to run in a sandbox, and this worker has none: {why}")
 
 
 def _is_proven(call: ToolCall) -> bool:
     """Whether it is one that may run unasked."""
-    return bool(call.facts.read_only or call.facts.proven or call.confined)
+    return bool(call.analysis.read_only or call.analysis.proven or call.confined)
 
 
 def _start_folder(place: Place) -> Path:

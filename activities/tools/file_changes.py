@@ -15,7 +15,7 @@ from typing import Any
 
 from longhaul.activities.attempt.secrets import CUT, CUT_END
 from longhaul.activities.process.threads import in_thread
-from longhaul.activities.shell.paths import further_names, path_fact, resolve_file
+from longhaul.activities.shell.paths import further_names, path_use, resolve_file
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.files import (
     ABSENT,
@@ -27,7 +27,7 @@ from longhaul.activities.tools.files import (
     snapshot,
 )
 from longhaul.activities.tools.lookalikes import differing_characters, lookalike
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.plain.text import visible
 from longhaul.agent.values.conversation.tools import Effect
 
@@ -39,7 +39,7 @@ COMPARED_CAP = 2_000_000
 """Product of the line counts up to which difflib is asked: its worst case is quadratic."""
 
 
-def change_notice(path: Path, before: FileSnapshot, after: bytes) -> str:
+def change_notification(path: Path, before: FileSnapshot, after: bytes) -> str:
     """A unified diff of at most NOTICE_CAP characters; what is left out is counted, and control characters,
     bidirectional marks and other invisible ones are shown as escapes."""
     head = [
@@ -51,7 +51,7 @@ def change_notice(path: Path, before: FileSnapshot, after: bytes) -> str:
     if old is None or new is None:
         return "\n".join([*head, f"{before.size_bytes} bytes are replaced by {len(after)} bytes; not shown as text"])
     # All lines are shown if they fit, else the first and the last ones around a line that counts the others.
-    lines = [*head, *_shown(_unified(_lines(old), _lines(new)))]
+    lines = [*head, *_visible_lines(_unified(_lines(old), _lines(new)))]
     whole = "\n".join(lines)
     if len(whole) <= NOTICE_CAP:
         return whole
@@ -112,7 +112,7 @@ def _equal_at_start(old: list[str], new: list[str], most: int | None = None) -> 
     return count
 
 
-def _shown(lines: Iterator[str]) -> Iterator[str]:
+def _visible_lines(lines: Iterator[str]) -> Iterator[str]:
     for line in lines:
         body = visible_line(line.removesuffix("\n"))
         yield body if len(body) <= LINE_CAP else f"{body[:LINE_CAP]}{CUT}{len(body) - LINE_CAP}{CUT_END}"
@@ -146,49 +146,49 @@ class FileChange(Tool):
         """What to write over `before`. Changes nothing; raises ToolError when it can't be done."""
         raise NotImplementedError(f"{type(self).__name__}.plan")
 
-    async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
-        return await in_thread(lambda _: self._facts(arguments, place))
+    async def examine(self, arguments: dict[str, Any], place: Place) -> CallAnalysis:
+        return await in_thread(lambda _: self._analysis(arguments, place))
 
     async def run(self, call: ToolCall) -> ToolOutput:
         return await in_thread(lambda _: self._change(call), writes=True)
 
-    def _facts(self, arguments: dict[str, Any], place: Place) -> CallFacts:
+    def _analysis(self, arguments: dict[str, Any], place: Place) -> CallAnalysis:
         cwd = str(place.cwd)
         try:
             path = resolve_file(arguments["file_path"], place)
             named = further_names(arguments["file_path"], path, place)
         except ToolError as error:
-            return CallFacts(cwd=cwd, arguments_error=str(error))
-        fact = path_fact(path, "write", place.root, named)
+            return CallAnalysis(cwd=cwd, arguments_error=str(error))
+        fact = path_use(path, "write", place.root, named)
         try:
             before = snapshot(path)
             plan = self._planned(arguments, path, before)
         except ToolError as error:
             # Without `after` the run can only fail with this sentence, or ask for a new decision: it changes nothing.
-            return CallFacts(cwd=cwd, paths=(fact,), read_only=True, notice=f"This would fail: {error}"[:4000])
-        notice = change_notice(path, before, plan.data)
+            return CallAnalysis(cwd=cwd, paths=(fact,), read_only=True, notice=f"This would fail: {error}"[:4000])
+        notice = change_notification(path, before, plan.data)
         if before.digest == ABSENT and (named_alike := lookalike(path)):
             notice = f"A new file{visible_line(named_alike)}\n{notice}"
-        return CallFacts(cwd=cwd, paths=(fact,), before=before.digest, after=digest_of(plan.data), notice=notice)
+        return CallAnalysis(cwd=cwd, paths=(fact,), before=before.digest, after=digest_of(plan.data), notice=notice)
 
     def _change(self, call: ToolCall) -> ToolOutput:
         path = resolve_file(call.arguments["file_path"], call.place)
         named = further_names(call.arguments["file_path"], path, call.place)
-        if [(fact.path, fact.named) for fact in call.facts.paths] != [(str(path), named)]:
+        if [(fact.path, fact.named) for fact in call.analysis.paths] != [(str(path), named)]:
             raise self._needs_decision(call, f"{call.arguments['file_path']!r} now leads to {str(path)!r}")
         before = snapshot(path)
-        if call.facts.after and before.digest == call.facts.after:
+        if call.analysis.after and before.digest == call.analysis.after:
             return ToolOutput(f"{str(path)!r} has this content already: the change is made")
-        if call.facts.before and before.digest != call.facts.before:
+        if call.analysis.before and before.digest != call.analysis.before:
             raise self._needs_decision(call, f"{str(path)!r} has changed since the call was decided on")
         plan = self._planned(call.arguments, path, before)
-        if digest_of(plan.data) != call.facts.after:
+        if digest_of(plan.data) != call.analysis.after:
             raise self._needs_decision(call, f"the change to {str(path)!r} is not the one that was decided on")
         try:
             replace(path, plan.data, expected=before.digest)
         except Changed:
             raise self._needs_decision(call, f"{str(path)!r} was changed while the call was at it") from None
-        diff = change_notice(path, before, plan.data)
+        diff = change_notification(path, before, plan.data)
         if before.names < 2:
             remark = ""
         else:
@@ -205,7 +205,7 @@ class FileChange(Tool):
         return Plan(plan.data, f"{plan.done}{named_alike}")
 
     def _needs_decision(self, call: ToolCall, reason: str) -> NeedsDecision:
-        return NeedsDecision(self._facts(call.arguments, call.place), reason)
+        return NeedsDecision(self._analysis(call.arguments, call.place), reason)
 
 
 def encoded(text: str, name: str) -> bytes:
@@ -242,7 +242,7 @@ EDIT_INPUT_SCHEMA: dict[str, Any] = {
 class Edit(FileChange):
     """Replaces `old_string` by `new_string` in a UTF-8 file."""
 
-    boxed_from = __name__
+    sandboxed_from = __name__
     name = "Edit"
     description = EDIT_DESCRIPTION
     input_schema = EDIT_INPUT_SCHEMA
@@ -343,7 +343,7 @@ WRITE_INPUT_SCHEMA: dict[str, Any] = {
 class Write(FileChange):
     """Replaces a file by `content`, in one step."""
 
-    boxed_from = __name__
+    sandboxed_from = __name__
     name = "Write"
     description = WRITE_DESCRIPTION
     input_schema = WRITE_INPUT_SCHEMA

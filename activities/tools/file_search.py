@@ -21,12 +21,12 @@ from longhaul.activities.shell.paths import (
     in_kernel_room,
     is_as_decided,
     is_offloaded,
-    reading_fact,
+    reading_use,
     resolve,
 )
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.file_changes import visible_line
-from longhaul.agent.permission.call_facts import CallFacts, secret_globs
+from longhaul.agent.permission.call_analysis import CallAnalysis, secret_globs
 from longhaul.agent.permission.rule_matching import path_matches
 from longhaul.agent.values.conversation.tools import Effect
 
@@ -77,7 +77,7 @@ class LineWindow:
     def __init__(self, offset: int, limit: int, below: str = "", shown: "ShownLines | None" = None) -> None:
         """`below`: how the paths begin that are shown without it."""
         self._skip, self._limit, self._below = offset, limit, below
-        self._shown = shown
+        self._relative = shown
         self._rest = b""
         self._room = CHARACTER_CAP
         self.lines: list[str] = []
@@ -96,7 +96,7 @@ class LineWindow:
     def _take(self, line: bytes) -> None:
         if self.names_files is None:
             self.names_files = line.startswith(b"/")
-        shown = line if self._shown is None else self._shown.line(line)
+        shown = line if self._relative is None else self._relative.line(line)
         if shown is None:
             return
         if self._skip:
@@ -151,7 +151,7 @@ _NUMBERED = re.compile(rb"([0-9]+)([:-])")
 class Grep(Tool):
     """Finds text in files."""
 
-    boxed_from = __name__
+    sandboxed_from = __name__
     name = "Grep"
     description = GREP_DESCRIPTION
     effect = Effect.READ
@@ -166,11 +166,11 @@ class Grep(Tool):
         may sit at another machine than the workers."""
         self._program = ripgrep
 
-    async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
-        return await in_thread(lambda _: _grep_facts(arguments, place))
+    async def examine(self, arguments: dict[str, Any], place: Place) -> CallAnalysis:
+        return await in_thread(lambda _: _grep_analysis(arguments, place))
 
     async def run(self, call: ToolCall) -> ToolOutput:
-        cwd, words, in_folder = await in_thread(lambda _: _asked(call))
+        cwd, words, in_folder = await in_thread(lambda _: _search_words(call))
         offset, limit = call.arguments.get("offset", 0), call.arguments.get("head_limit", DEFAULT_HEAD_LIMIT)
         paths_alone = call.arguments.get("output_mode", "files_with_matches") == "files_with_matches"
         shown = ShownLines(paths_alone=paths_alone, numbers=call.arguments.get("-n", True)) if in_folder else None
@@ -206,13 +206,15 @@ class Grep(Tool):
         return ToolOutput("\n".join([*window.lines, *remarks]), failed=ending.how == "timeout")
 
 
-def _asked(call: ToolCall) -> tuple[Path, list[str], bool]:
+def _search_words(call: ToolCall) -> tuple[Path, list[str], bool]:
     """Where it searches from, what the program is told, and whether it goes through a folder. Looks at files, which may
     take for ever."""
     raw = call.arguments.get("path") or "."
     target = resolve(raw, call.place)
-    if not is_as_decided(call.facts, raw, target, call.place):
-        raise NeedsDecision(_grep_facts(call.arguments, call.place), f"the search would now go through {str(target)!r}")
+    if not is_as_decided(call.analysis, raw, target, call.place):
+        raise NeedsDecision(
+            _grep_analysis(call.arguments, call.place), f"the search would now go through {str(target)!r}"
+        )
     if in_kernel_room(target) or (target.exists() and not target.is_dir() and not target.is_file()):
         raise ToolError(f"{str(target)!r} is neither a folder nor a regular file; it was not searched")
     if not target.exists():
@@ -255,13 +257,13 @@ def options(arguments: dict[str, Any], target: Path, cwd: Path, closed: list[str
     return [*chosen, f"--regexp={pattern}"]
 
 
-def _grep_facts(arguments: dict[str, Any], place: Place) -> CallFacts:
+def _grep_analysis(arguments: dict[str, Any], place: Place) -> CallAnalysis:
     try:
         target = resolve(arguments.get("path") or ".", place)
-        fact = reading_fact(arguments.get("path") or ".", target, place)
+        fact = reading_use(arguments.get("path") or ".", target, place)
     except ToolError as error:
-        return CallFacts(cwd=str(place.cwd), arguments_error=str(error))
-    return CallFacts(cwd=str(place.cwd), read_only=True, paths=(fact,))
+        return CallAnalysis(cwd=str(place.cwd), arguments_error=str(error))
+    return CallAnalysis(cwd=str(place.cwd), read_only=True, paths=(fact,))
 
 
 def with_names_in_brackets(glob: str, folder: Path) -> list[str]:
@@ -324,7 +326,7 @@ class Where:
 class Glob(Tool):
     """Finds files; never above its base, because `..` is refused and links are not followed."""
 
-    boxed_from = __name__
+    sandboxed_from = __name__
     name = "Glob"
     description = GLOB_DESCRIPTION
     effect = Effect.READ
@@ -334,20 +336,20 @@ class Glob(Tool):
     timeout_seconds = TIMEOUT_SECONDS + 30
     input_schema = GLOB_INPUT_SCHEMA
 
-    async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
-        return await in_thread(lambda _: _glob_facts(arguments, place))
+    async def examine(self, arguments: dict[str, Any], place: Place) -> CallAnalysis:
+        return await in_thread(lambda _: _glob_analysis(arguments, place))
 
     async def run(self, call: ToolCall) -> ToolOutput:
         return await in_thread(lambda stop: _found(call, stop))
 
 
-def _glob_facts(arguments: dict[str, Any], place: Place) -> CallFacts:
+def _glob_analysis(arguments: dict[str, Any], place: Place) -> CallAnalysis:
     try:
         where = _where(arguments, place)
-        fact = reading_fact(where.folder, where.base, place)
+        fact = reading_use(where.folder, where.base, place)
     except ToolError as error:
-        return CallFacts(cwd=str(place.cwd), arguments_error=str(error))
-    return CallFacts(cwd=str(place.cwd), read_only=True, paths=(fact,))
+        return CallAnalysis(cwd=str(place.cwd), arguments_error=str(error))
+    return CallAnalysis(cwd=str(place.cwd), read_only=True, paths=(fact,))
 
 
 def _where(arguments: dict[str, Any], place: Place) -> Where:
@@ -385,9 +387,9 @@ def alternatives(pattern: str) -> list[str]:
 
 def _found(call: ToolCall, stop: threading.Event) -> ToolOutput:
     where = _where(call.arguments, call.place)
-    if not is_as_decided(call.facts, where.folder, where.base, call.place):
+    if not is_as_decided(call.analysis, where.folder, where.base, call.place):
         raise NeedsDecision(
-            _glob_facts(call.arguments, call.place), f"the search would now go through {str(where.base)!r}"
+            _glob_analysis(call.arguments, call.place), f"the search would now go through {str(where.base)!r}"
         )
     if in_kernel_room(where.base) or not where.base.is_dir():
         raise ToolError(f"{str(where.base)!r} is not a folder that can be searched")
@@ -400,7 +402,7 @@ def _found(call: ToolCall, stop: threading.Event) -> ToolOutput:
         remarks.append(f"[{walk.count} files match; these are the {RESULTS_CAP} newest]")
     if walk.out_of_time:
         remarks.append(f"[stopped after {TIMEOUT_SECONDS:.0f} s: not everything was searched; choose a smaller path]")
-    lines = [_shown(path, call.place) for _, path in newest]
+    lines = [_relative(path, call.place) for _, path in newest]
     return ToolOutput("\n".join([*(lines or ["No files match."]), *remarks]), failed=walk.out_of_time)
 
 
@@ -489,6 +491,6 @@ def _changed_at(entry: os.DirEntry[str]) -> int:
         return 0
 
 
-def _shown(path: str, place: Place) -> str:
+def _relative(path: str, place: Place) -> str:
     below = os.path.relpath(path, place.cwd) if Path(path).is_relative_to(place.cwd) else path
     return visible_line(os.fsencode(below).decode(errors="replace"))

@@ -99,11 +99,11 @@ def _differences(lines: list[str], wanted: list[str], first: int) -> Iterator[st
         matcher = difflib.SequenceMatcher(None, line, other, autojunk=False)
         for kind, start, end, other_start, other_end in matcher.get_opcodes():
             if kind != "equal":
-                there, here = _told(line[start:end]), _told(other[other_start:other_end])
+                there, here = _describe(line[start:end]), _describe(other[other_start:other_end])
                 yield f"line {number} has {there} where old_string has {here}"
 
 
-def _told(characters: str) -> str:
+def _describe(characters: str) -> str:
     if not characters:
         return "nothing"
     if len(set(characters)) == 1:

@@ -39,7 +39,7 @@ class Postprocessor:
         """Raises nothing: where the function fails, the tool's own output with a line that says so."""
         try:
             async with timeout_in_hurry(self._timeout_seconds):
-                made = await self._made(tool, output)
+                made = await self._call_function(tool, output)
             return _taken(made, output)
         except BaseException as error:  # somebody else's code, and the call has run: its result is told
             log.warning("the postprocessor %s failed after %s", self.name, tool, exc_info=True)
@@ -49,7 +49,7 @@ class Postprocessor:
             )
             return replace(output, output=shown)
 
-    async def _made(self, tool: str, output: ToolOutput) -> object:
+    async def _call_function(self, tool: str, output: ToolOutput) -> object:
         function = self._function
         if inspect.iscoroutinefunction(function):
             return await function(tool, output)

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from longhaul.activities.process.threads import in_thread
-from longhaul.activities.shell.paths import is_as_decided, reading_fact, resolve_file
+from longhaul.activities.shell.paths import is_as_decided, reading_use, resolve_file
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.files import opened
 from longhaul.activities.tools.lookalikes import lookalike
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, TextBlock
 from longhaul.agent.values.conversation.tools import Effect
 
@@ -60,7 +60,7 @@ INPUT_SCHEMA: dict[str, Any] = {
 class Read(Tool):
     """Text by lines; images whole."""
 
-    boxed_from = __name__
+    sandboxed_from = __name__
     name = "Read"
     description = DESCRIPTION
     effect = Effect.READ
@@ -70,8 +70,8 @@ class Read(Tool):
     timeout_seconds = 60.0
     input_schema = INPUT_SCHEMA
 
-    async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
-        return await in_thread(lambda _: _facts(arguments, place))
+    async def examine(self, arguments: dict[str, Any], place: Place) -> CallAnalysis:
+        return await in_thread(lambda _: _analysis(arguments, place))
 
     async def run(self, call: ToolCall) -> ToolOutput:
         return await in_thread(lambda stop: _read(call, stop))
@@ -86,19 +86,19 @@ class Window:
     column: int
 
 
-def _facts(arguments: dict[str, Any], place: Place) -> CallFacts:
+def _analysis(arguments: dict[str, Any], place: Place) -> CallAnalysis:
     try:
         path = resolve_file(arguments["file_path"], place)
-        fact = reading_fact(arguments["file_path"], path, place)
+        fact = reading_use(arguments["file_path"], path, place)
     except ToolError as error:
-        return CallFacts(cwd=str(place.cwd), arguments_error=str(error))
-    return CallFacts(cwd=str(place.cwd), read_only=True, paths=(fact,))
+        return CallAnalysis(cwd=str(place.cwd), arguments_error=str(error))
+    return CallAnalysis(cwd=str(place.cwd), read_only=True, paths=(fact,))
 
 
 def _read(call: ToolCall, stop: threading.Event) -> ToolOutput:
     path = resolve_file(call.arguments["file_path"], call.place)
-    if not is_as_decided(call.facts, call.arguments["file_path"], path, call.place):
-        fresh = _facts(call.arguments, call.place)
+    if not is_as_decided(call.analysis, call.arguments["file_path"], path, call.place):
+        fresh = _analysis(call.arguments, call.place)
         raise NeedsDecision(fresh, f"{call.arguments['file_path']!r} now leads to {str(path)!r}")
     try:
         with opened(path) as descriptor, os.fdopen(descriptor, "rb", closefd=False) as file:

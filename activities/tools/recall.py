@@ -97,7 +97,7 @@ class Newest:
         return reversed(self._kept)
 
 
-def shown(found: FoundMessages, want: WantedMessages, total: int) -> str:
+def messages_text(found: FoundMessages, want: WantedMessages, total: int) -> str:
     """The messages as text; each body is exactly what it was."""
     if not found.messages:
         return f"Nothing was found. This session has {total} messages, numbered from 0."
@@ -107,7 +107,8 @@ def shown(found: FoundMessages, want: WantedMessages, total: int) -> str:
 
 
 def part_of_output(whole: str, text: str, offset: int) -> str:
-    """A page of an output from that character on; with `text`, of its lines that contain it, in any case of letters."""
+    """A page of an output from that character on; with `text`, of its lines that contain it, in any case of
+    letters."""
     if text:
         wanted_text = text.casefold()
         lines = [f"{at}: {line}" for at, line in enumerate(whole.splitlines(), 1) if wanted_text in line.casefold()]
@@ -173,7 +174,10 @@ class Recall(Tool):
         "properties": {
             "from_message": {"type": "integer", "minimum": 0, "description": "Number of the first message wanted."},
             "to_message": {"type": "integer", "minimum": 0, "description": "Number of the last message wanted."},
-            "text": {"type": "string", "description": "Only messages that contain this text, in any case of letters."},
+            "text": {
+                "type": "string",
+                "description": "Only messages that contain this text, in any case of letters.",
+            },
             "limit": {"type": "integer", "minimum": 1, "maximum": MOST_MESSAGES, "description": "Messages at most."},
             "offset": {
                 "type": "integer",
@@ -219,7 +223,7 @@ class Recall(Tool):
             raise ToolError(f"part of this session's record is damaged: {error}") from error
         except (BlobsUnavailable, RPCError, WorkflowQueryFailedError) as error:
             raise ToolError(f"the session's record can't be read now: {error}") from error
-        return ToolOutput(await asyncio.to_thread(shown, found, want, total))
+        return ToolOutput(await asyncio.to_thread(messages_text, found, want, total))
 
 
 def _attachment(name: str, data: bytes) -> ToolOutput:

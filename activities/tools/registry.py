@@ -16,9 +16,9 @@ from referencing.exceptions import Unresolvable
 
 from longhaul.activities.attempt.secrets import SPELT_OTHERWISE, WorkerSecrets
 from longhaul.activities.attempt.workspaces import not_here
-from longhaul.activities.kinds.kind_registry import is_kind
+from longhaul.activities.custom_agents.custom_agent_registry import is_kind
 from longhaul.activities.process.program_run import find_ripgrep
-from longhaul.activities.process.sandbox import Box
+from longhaul.activities.process.sandbox import SandboxPolicy
 from longhaul.activities.tool import Place, Tool, ToolCall, ToolError, ToolOutput, ToolSetupError
 from longhaul.activities.tools.argument_readings import as_wanted
 from longhaul.activities.tools.arguments import (
@@ -36,9 +36,9 @@ from longhaul.activities.tools.postprocessors import Postprocessor, Postprocesso
 from longhaul.activities.tools.read import Read
 from longhaul.activities.tools.session_tools import GenerateResponse
 from longhaul.activities.tools.skills import LoadSkill, SkillLoader, SkillLoaders
-from longhaul.agent.fold.synthetic_results import changed_tool
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.plain.json_schemas import unusable
+from longhaul.agent.reducer.synthetic_results import changed_tool
 from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE, Effect, ToolDescriptor
 from longhaul.agent.values.spec.known_names import WEB_FETCH, WEB_SEARCH
 from longhaul.agent.values.spec.temporal_tools import TOOL_NAME
@@ -54,9 +54,9 @@ class AbsentTool(Tool):
         self.input_schema = {"type": "object"}
         self._why = f"{why}. Nothing was done"
 
-    async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
+    async def examine(self, arguments: dict[str, Any], place: Place) -> CallAnalysis:
         """Nobody is asked about a call that can't run."""
-        return CallFacts(cwd=str(place.cwd), arguments_error=self._why)
+        return CallAnalysis(cwd=str(place.cwd), arguments_error=self._why)
 
     async def run(self, call: ToolCall) -> ToolOutput:
         raise ToolError(self._why)
@@ -94,10 +94,10 @@ class Toolbox:
         """These and those of others, as servers bring them; a name that is here already stays what it is."""
         made = Toolbox(())
         made._fitting = self._fitting
-        for box in (*others, self):
-            made._tools.update(box._tools)  # noqa: SLF001  one of its own kind, here and below
-            made._descriptors.update(box._descriptors)  # noqa: SLF001
-            made._schemas.update(box._schemas)  # noqa: SLF001
+        for sandbox in (*others, self):
+            made._tools.update(sandbox._tools)  # noqa: SLF001  one of its own kind, here and below
+            made._descriptors.update(sandbox._descriptors)  # noqa: SLF001
+            made._schemas.update(sandbox._schemas)  # noqa: SLF001
         return made
 
     def with_first(self, tools: "Sequence[Tool]") -> "Toolbox":
@@ -177,7 +177,7 @@ def _unusable_results(tool: Tool) -> str:
 
 def default_tools(
     extra_environment: tuple[str, ...] = (),
-    box: Box | None = None,
+    sandbox: SandboxPolicy | None = None,
     outputs: Outputs | None = None,
     loaders: SkillLoaders | None = None,
 ) -> list[Tool]:
@@ -188,7 +188,7 @@ def default_tools(
     searching = [Grep(program)] if (program := find_ripgrep()) else []
     outputs = outputs or Outputs()
     return [
-        Bash(extra_environment, box, outputs),
+        Bash(extra_environment, sandbox, outputs),
         BashOutput(outputs),
         Read(),
         Write(),
@@ -224,7 +224,7 @@ def load_modules(names: str) -> list[Tool]:
         if not tools and not any(others) and not any(map(is_kind, vars(module).values())):
             raise ToolSetupError(f"the tool module {name!r} has no tools; put @tool above a function in it")
         for tool in tools:
-            tool.boxed_from = "" if tool.inside or tool.child or tool.is_external_tool or tool.target else name
+            tool.sandboxed_from = "" if tool.inside or tool.child or tool.is_external_tool or tool.target else name
         # One that two modules import is still one tool.
         found += [tool for tool in tools if not any(tool is known for known in found)]
     return found

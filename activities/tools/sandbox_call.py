@@ -24,7 +24,7 @@ import longhaul
 from longhaul.activities.process.container import NotStarted
 from longhaul.activities.process.program_output import ClippedBytes
 from longhaul.activities.process.program_run import Ending
-from longhaul.activities.process.sandbox import Box, Boxed, CantConfine, run_boxed, sealed
+from longhaul.activities.process.sandbox import CantConfine, Sandboxed, SandboxPolicy, run_sandboxed, sealed
 from longhaul.activities.shell.environment_variables import scrubbed
 from longhaul.activities.tool import GivenUp, NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.agent.plain.values import OpenValue, sparse
@@ -91,12 +91,12 @@ class FolderSizes:
         known = self._known.get(root)
         if known is not None and time.monotonic() < known.good_until:
             return known.bytes
-        begun = time.monotonic()
+        started = time.monotonic()
         size = await asyncio.to_thread(size_of, root, most)
         now = time.monotonic()
         self._known.pop(root, None)
-        # What is too large is counted anew: a person may have made room.
-        until = now + max((now - begun) * PAUSES_PER_COUNT, PAUSE_SECONDS) if size <= most else 0.0
+        # What is too large is counted again: a person may have made room.
+        until = now + max((now - started) * PAUSES_PER_COUNT, PAUSE_SECONDS) if size <= most else 0.0
         self._known[root] = _Count(size, until)
         while len(self._known) > REMEMBERED:
             del self._known[next(iter(self._known))]
@@ -237,14 +237,14 @@ ANSWER_CAP_BYTES = 64_000_000
 _SHOWN = "--ro-bind"
 
 
-class BoxedAsk(OpenValue):
+class SandboxedAsk(OpenValue):
     """What the process in the sandbox is told."""
 
     module: str
     tool: str
     call_id: str
     arguments: dict[str, Any]
-    facts: dict[str, Any]
+    analysis: dict[str, Any]
     attempt: int
     root: str
     cwd: str
@@ -255,7 +255,7 @@ class BoxedAsk(OpenValue):
     secrets: dict[str, str]
 
 
-class BoxedAnswer(OpenValue):
+class SandboxedAnswer(OpenValue):
     """And what it says."""
 
     how: Literal["output", "error", "undecided", "failed"]
@@ -264,22 +264,22 @@ class BoxedAnswer(OpenValue):
     metadata: dict[str, Any] = sparse({})
 
 
-class Boxes:
+class Sandboxes:
     """Those of one worker."""
 
-    def __init__(self, box: Box | None = None) -> None:
-        self._box = box or Box()
+    def __init__(self, sandbox: SandboxPolicy | None = None) -> None:
+        self._sandbox = sandbox or SandboxPolicy()
         self._sizes = FolderSizes()
 
     async def run(self, tool: Tool, call: ToolCall) -> ToolOutput:
         """As `Tool.run`, in the sandbox if the workspace is one and the tool can be found in it."""
         seal = call.place.seal
-        if seal is None or seal.workspace_mb is None or tool.read_only or call.facts.read_only:
-            return await self._run_boxed(tool, call)
-        return await self._sizes.held(call.place.root, seal.workspace_mb, self._run_boxed(tool, call))
+        if seal is None or seal.workspace_mb is None or tool.read_only or call.analysis.read_only:
+            return await self._run_sandboxed(tool, call)
+        return await self._sizes.held(call.place.root, seal.workspace_mb, self._run_sandboxed(tool, call))
 
-    async def _run_boxed(self, tool: Tool, call: ToolCall) -> ToolOutput:
-        if call.place.seal is None or not tool.boxed_from:
+    async def _run_sandboxed(self, tool: Tool, call: ToolCall) -> ToolOutput:
+        if call.place.seal is None or not tool.sandboxed_from:
             return await tool.run(call)
         folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="longhaul-box-"))
         try:
@@ -289,12 +289,12 @@ class Boxes:
 
     async def _run(self, tool: Tool, call: ToolCall, seal: Seal, folder: Path) -> ToolOutput:
         place = call.place
-        ask = BoxedAsk(
-            module=tool.boxed_from,
+        ask = SandboxedAsk(
+            module=tool.sandboxed_from,
             tool=tool.name,
             call_id=call.id,
             arguments=call.arguments,
-            facts=call.facts.model_dump(mode="json"),
+            analysis=call.analysis.model_dump(mode="json"),
             attempt=call.attempt,
             root=str(place.root),
             cwd=str(place.cwd),
@@ -307,13 +307,13 @@ class Boxes:
         answer = await asyncio.to_thread(_prepared, folder, ask)
         try:
             said = ClippedBytes()
-            boxed = await asyncio.to_thread(self._boxed, tool, call.place, seal, folder)
+            sandboxed = await asyncio.to_thread(self._sandboxed, tool, call.place, seal, folder)
             environment = {
                 **scrubbed(os.environ),
                 "TMPDIR": "/tmp",  # noqa: S108  the sandbox's own
             }
             seconds = tool.timeout_seconds + 5
-            ending = await run_boxed(boxed, folder, environment, seconds, said)
+            ending = await run_sandboxed(sandboxed, folder, environment, seconds, said)
             found = await asyncio.to_thread(_answered, answer)
         except NotStarted as why:
             raise ToolError(f"nothing ran, for its sandbox could not be made: {why}") from None
@@ -321,23 +321,23 @@ class Boxes:
             os.close(answer)
         return await _output(tool, call, found, ending, said.text())
 
-    def _boxed(self, tool: Tool, place: Place, seal: Seal, folder: Path) -> Boxed:
+    def _sandboxed(self, tool: Tool, place: Place, seal: Seal, folder: Path) -> Sandboxed:
         shown = (*_programs(tool), *(one for one in place.offloaded if one.is_dir()))
         also = {str(folder): "--bind", **{str(one): _SHOWN for one in shown if one.exists()}}
         command = (sys.executable, "-I", "-B", "-c", START, str(folder), *_paths(place))
         try:
-            boxed = sealed(self._box, seal, command, place.root, folder, place.opened, also)
+            sandboxed = sealed(self._sandbox, seal, command, place.root, folder, place.opened, also)
         except CantConfine as why:
             raise ToolError(str(why)) from None
         _refuse_own_python(place)
-        return boxed
+        return sandboxed
 
 
 def _programs(tool: Tool) -> list[Path]:
     """Where Python lies, what it is made of here, and the tool's own package; of a module that is one file, that file:
     what lies beside it is the operator's."""
     ours = [folder.resolve() for folder in Path(longhaul.__path__[0]).iterdir() if folder.is_dir()]
-    top = sys.modules.get(tool.boxed_from.partition(":")[0].partition(".")[0])
+    top = sys.modules.get(tool.sandboxed_from.partition(":")[0].partition(".")[0])
     own = [Path(one).resolve() for one in getattr(top, "__path__", ())]
     if top is not None and not own and getattr(top, "__file__", None):
         own = [Path(str(top.__file__)).resolve()]
@@ -367,22 +367,22 @@ def _refuse_own_python(place: Place) -> None:
             )
 
 
-def _prepared(folder: Path, ask: BoxedAsk) -> int:
+def _prepared(folder: Path, ask: SandboxedAsk) -> int:
     """The descriptor from which the answer is read: the name is taken away before the tool begins."""
     (folder / ASK).write_text(ask.model_dump_json(), encoding="utf-8")
     return os.open(folder / ANSWER, os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
 
 
-def _answered(descriptor: int) -> BoxedAnswer | None:
+def _answered(descriptor: int) -> SandboxedAnswer | None:
     with os.fdopen(os.dup(descriptor), "rb") as file:
         said = file.read(ANSWER_CAP_BYTES + 1)
     try:
-        return BoxedAnswer.model_validate_json(said) if 0 < len(said) <= ANSWER_CAP_BYTES else None
+        return SandboxedAnswer.model_validate_json(said) if 0 < len(said) <= ANSWER_CAP_BYTES else None
     except ValidationError:
         return None
 
 
-async def _output(tool: Tool, call: ToolCall, found: BoxedAnswer | None, ending: Ending, said: str) -> ToolOutput:
+async def _output(tool: Tool, call: ToolCall, found: SandboxedAnswer | None, ending: Ending, said: str) -> ToolOutput:
     if found is None and said.startswith("bwrap: "):
         raise ToolError(f"nothing ran, for its sandbox could not be made: {said.strip()[:500]}")
     if found is None:
@@ -397,7 +397,7 @@ async def _output(tool: Tool, call: ToolCall, found: BoxedAnswer | None, ending:
             # What it found is not believed: it is looked at again from outside. Where nothing has changed there, a new
             # decision would come to the same, again and again: only in the sandbox it is not there.
             fresh, why = await tool.examine(call.arguments, call.place), str(found.output)[:1_000]
-            if (fresh.cwd, fresh.paths, fresh.before) == (call.facts.cwd, call.facts.paths, call.facts.before):
+            if (fresh.cwd, fresh.paths, fresh.before) == (call.analysis.cwd, call.analysis.paths, call.analysis.before):
                 raise ToolError(f"it is not in the sandbox that this workspace is, and nothing was done ({why})")
             raise NeedsDecision(fresh, why)
         case "error":

@@ -8,13 +8,13 @@ from typing import NoReturn
 
 from longhaul.activities.attempt.secrets import given
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError
-from longhaul.activities.tools.sandbox_call import ANSWER, ASK, BoxedAnswer, BoxedAsk
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.activities.tools.sandbox_call import ANSWER, ASK, SandboxedAnswer, SandboxedAsk
+from longhaul.agent.permission.call_analysis import CallAnalysis
 
 
 def main(told: str) -> NoReturn:
     folder = Path(told)
-    ask = BoxedAsk.model_validate_json((folder / ASK).read_bytes())
+    ask = SandboxedAsk.model_validate_json((folder / ASK).read_bytes())
     with (folder / ANSWER).open("ab") as answer:
         # What the tool starts finds neither: it can't answer in the tool's place.
         (folder / ASK).unlink()
@@ -23,7 +23,7 @@ def main(told: str) -> NoReturn:
     os._exit(0)
 
 
-def _answered(ask: BoxedAsk) -> BoxedAnswer:
+def _answered(ask: SandboxedAsk) -> SandboxedAnswer:
     try:
         tool = _found(ask)
         # Not before all is imported: a working directory is where Python may look for modules.
@@ -37,23 +37,23 @@ def _answered(ask: BoxedAsk) -> BoxedAnswer:
                 closed=ask.closed,
                 opened=tuple(map(Path, ask.opened)),
             )
-            facts = CallFacts.model_validate(ask.facts)
-            call = ToolCall(ask.call_id, ask.arguments, place, facts, attempt=ask.attempt, secrets=ask.secrets)
+            analysis = CallAnalysis.model_validate(ask.analysis)
+            call = ToolCall(ask.call_id, ask.arguments, place, analysis, attempt=ask.attempt, secrets=ask.secrets)
             done = asyncio.run(tool.run(call))
-        return BoxedAnswer(how="output", output=done.output, failed=done.failed, metadata=done.metadata)
+        return SandboxedAnswer(how="output", output=done.output, failed=done.failed, metadata=done.metadata)
     except NeedsDecision as changed:
-        return BoxedAnswer(how="undecided", output=changed.reason)
+        return SandboxedAnswer(how="undecided", output=changed.reason)
     except ToolError as error:
-        return BoxedAnswer(how="error", output=str(error))
+        return SandboxedAnswer(how="error", output=str(error))
     except Exception as error:  # noqa: BLE001  a tool is somebody else's code, and its bug the model's to read
-        return BoxedAnswer(how="failed", output=f"{ask.tool} failed: {type(error).__name__}: {error}"[:4_000])
+        return SandboxedAnswer(how="failed", output=f"{ask.tool} failed: {type(error).__name__}: {error}"[:4_000])
 
 
 def _start_folder(root: Path, cwd: Path) -> Path:
     return cwd if cwd.is_relative_to(root) and cwd.is_dir() else root
 
 
-def _found(ask: BoxedAsk) -> Tool:
+def _found(ask: SandboxedAsk) -> Tool:
     module = importlib.import_module(ask.module)
     for value in vars(module).values():
         if isinstance(value, Tool) and value.name == ask.tool:

@@ -21,9 +21,9 @@ from pydantic_core import SchemaError as PatternError
 from longhaul.activities.tool import Place, Tool
 from longhaul.activities.tools.arguments import ArgumentsError, BoundedSchema, matching, sentence
 from longhaul.agent.decisions.session_tools.all_session_tools import INSIDE
-from longhaul.agent.decisions.session_tools.session_tool import InsideTool
+from longhaul.agent.decisions.session_tools.session_tool import InWorkflowTool
 from longhaul.agent.decisions.structured_output import finish_function
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.plain.json_schemas import why_unusable
 from longhaul.agent.plain.values import canonical_json
 from longhaul.agent.values.conversation.tools import Effect
@@ -37,16 +37,16 @@ class Inside(Tool):
     read_only = True
     inside = True
 
-    def __init__(self, tool: InsideTool) -> None:
+    def __init__(self, tool: InWorkflowTool) -> None:
         self.name = tool.name
         self.description = tool.description
         self.input_schema = tool.input_schema
 
-    async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
-        return CallFacts(cwd=str(place.cwd), read_only=True)
+    async def examine(self, arguments: dict[str, Any], place: Place) -> CallAnalysis:
+        return CallAnalysis(cwd=str(place.cwd), read_only=True)
 
 
-def inside_tools() -> list[Tool]:
+def in_workflow_tools() -> list[Tool]:
     return [Inside(tool) for tool in INSIDE.values()]
 
 

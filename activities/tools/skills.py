@@ -25,10 +25,10 @@ from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.attempt.workspaces import nearest_folder, not_here
 from longhaul.activities.process.threads import in_own_thread
-from longhaul.activities.shell.paths import danger_of_name, further_names, path_fact
+from longhaul.activities.shell.paths import danger_of_name, further_names, path_use
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput, ToolSetupError
 from longhaul.activities.tools.files import opened
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.plain.text import did_you_mean, nearest
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.knowledge import LOADER, TRIGGER_CAP_CHARS, TRIGGERS_CAP, ProjectFile, Skill
@@ -378,8 +378,8 @@ class LoadSkill(Tool):
     def __init__(self, loaders: SkillLoaders | None = None) -> None:
         self._loaders = loaders or SkillLoaders()
 
-    async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
-        return await in_own_thread(lambda _: self._facts(arguments, place))
+    async def examine(self, arguments: dict[str, Any], place: Place) -> CallAnalysis:
+        return await in_own_thread(lambda _: self._analysis(arguments, place))
 
     async def run(self, call: ToolCall) -> ToolOutput:
         """Raises ToolError for a name that no skill of the agent has, and for a file outside of the skill's folder."""
@@ -388,31 +388,31 @@ class LoadSkill(Tool):
         except ApplicationError as error:
             raise ToolError(error.message) from error
 
-    def _facts(self, arguments: dict[str, Any], place: Place) -> CallFacts:
+    def _analysis(self, arguments: dict[str, Any], place: Place) -> CallAnalysis:
         """The file that would be read. Of what this worker does not find nothing is said: to run reads nothing then."""
         cwd = str(place.cwd)
         try:
             path = wanted(place.skills, place.root, arguments, self._loaders).path
         except (ToolError, ApplicationError):
-            return CallFacts(cwd=cwd, read_only=True)
+            return CallAnalysis(cwd=cwd, read_only=True)
         if path is None:
-            return CallFacts(cwd=cwd, read_only=True)
+            return CallAnalysis(cwd=cwd, read_only=True)
         try:
             named = further_names(str(path), path, place)
         except ToolError as error:
-            return CallFacts(cwd=cwd, arguments_error=str(error))
-        fact = path_fact(path, "read", place.root, named)
+            return CallAnalysis(cwd=cwd, arguments_error=str(error))
+        fact = path_use(path, "read", place.root, named)
         if not fact.inside:
             # The agent names that folder of skills, so it is as open as the workspace.
             danger = danger_of_name(path, "read", path.parent)
             fact = fact.model_copy(update={"inside": True, "danger": danger})
-        return CallFacts(cwd=cwd, read_only=True, paths=(fact,))
+        return CallAnalysis(cwd=cwd, read_only=True, paths=(fact,))
 
     def _loaded(self, call: ToolCall) -> str:
         want = wanted(call.place.skills, call.place.root, call.arguments, self._loaders)
-        facts = self._facts(call.arguments, call.place)
-        if facts.paths != call.facts.paths:
-            raise NeedsDecision(facts, f"the skill {want.skill.name!r} now leads to {str(want.path)!r}")
+        analysis = self._analysis(call.arguments, call.place)
+        if analysis.paths != call.analysis.paths:
+            raise NeedsDecision(analysis, f"the skill {want.skill.name!r} now leads to {str(want.path)!r}")
         return text_of(want)
 
 

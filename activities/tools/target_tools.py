@@ -62,7 +62,7 @@ def activity_tool(function: Callable[..., Any], *, queue: str, **traits: Unpack[
         name = function.__name__
         raise TypeError(f"activity_tool: {function.__qualname__} is a method; give that of an object: object.{name}")
     defined = getattr(function, "__temporal_activity_definition", None)
-    return _made("activity", getattr(defined, "name", None) or function.__name__, function, queue, traits)
+    return _make_tool("activity", getattr(defined, "name", None) or function.__name__, function, queue, traits)
 
 
 def workflow_tool(workflow: type[Any], *, queue: str, **traits: Unpack[TargetTraits]) -> TargetTool:
@@ -73,10 +73,10 @@ def workflow_tool(workflow: type[Any], *, queue: str, **traits: Unpack[TargetTra
         raise TypeError(f"workflow_tool: {workflow.__qualname__} needs @workflow.defn, and may not be dynamic")
     run = types.MethodType(defined.run_fn, object())
     about = traits.get("description") or inspect.getdoc(defined.run_fn) or inspect.getdoc(workflow) or ""
-    return _made("workflow", defined.name, run, queue, {**traits, "description": about})
+    return _make_tool("workflow", defined.name, run, queue, {**traits, "description": about})
 
 
-def _made(kind: str, code: str, function: Callable[..., Any], queue: str, traits: TargetTraits) -> TargetTool:
+def _make_tool(kind: str, code: str, function: Callable[..., Any], queue: str, traits: TargetTraits) -> TargetTool:
     if unknown := traits.keys() - TargetTraits.__optional_keys__:
         known = ", ".join(sorted(TargetTraits.__optional_keys__))
         raise TypeError(f"{kind}_tool has no parameter {min(unknown)!r}; it takes queue, {known}")

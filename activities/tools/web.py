@@ -26,7 +26,7 @@ from longhaul.activities.tools.web_request import (
     read_networks,
     web_client,
 )
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.plain.values import OpenValue
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.known_names import WEB_FETCH, WEB_SEARCH
@@ -70,19 +70,19 @@ Reads a page of the web: HTML comes as Markdown, other text as it is, images are
         """`asks_robots`: whether a site's robots.txt can keep a page from being read."""
         self._reach, self._asks_robots = reach, asks_robots
 
-    async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
+    async def examine(self, arguments: dict[str, Any], place: Place) -> CallAnalysis:
         """The host, without a look at the network: the name's addresses are checked when it is asked."""
         try:
             url = checked_url(arguments["url"])
             self._reach.refuse_literal(url)
         except ToolError as error:
-            return CallFacts(cwd=str(place.cwd), arguments_error=str(error))
+            return CallAnalysis(cwd=str(place.cwd), arguments_error=str(error))
         host = host_of(url)
         # Letters that look like others are told apart by the name that is asked for.
         notice = (
             f"{url.host!r} is asked for as {host!r}" if url.host.lower().rstrip(".") != host and ":" not in host else ""
         )
-        return CallFacts(cwd=str(place.cwd), read_only=True, hosts=(host,), notice=notice)
+        return CallAnalysis(cwd=str(place.cwd), read_only=True, hosts=(host,), notice=notice)
 
     async def run(self, call: ToolCall) -> ToolOutput:
         """Raises ToolError where there is no answer, or one that can't be shown."""
@@ -92,7 +92,7 @@ Reads a page of the web: HTML comes as Markdown, other text as it is, images are
             led = answer.url.join(answer.location)
             text = f"{answer.url} leads to another host: {led}\nTo read that, call {WEB_FETCH} with this address."
             return ToolOutput(text, failed=True)
-        shown = await in_thread(lambda _: _shown(answer))
+        shown = await in_thread(lambda _: _content_of(answer))
         return ToolOutput(shown, failed=answer.status >= 400)
 
     async def _answer(self, client: httpx.AsyncClient, url: httpx.URL) -> WebAnswer:
@@ -127,7 +127,7 @@ async def _ask_robots(client: httpx.AsyncClient, url: httpx.URL) -> None:
         raise ToolError(f"the robots.txt of {host_of(url)!r} asks programs not to read this page")
 
 
-def _shown(answer: WebAnswer) -> str | tuple[Any, ...]:
+def _content_of(answer: WebAnswer) -> str | tuple[Any, ...]:
     """Blocking. Raises ToolError for what is neither text nor an image."""
     failure = f" {answer.status} {answer.reason}".rstrip() if answer.status != 200 else ""
     kind = image_type(answer.body[:16])
@@ -213,9 +213,9 @@ Searches the web, and answers with titles, addresses and a few words of each pag
             )
         self._endpoint = url
 
-    async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
+    async def examine(self, arguments: dict[str, Any], place: Place) -> CallAnalysis:
         """Open where a rule allows the tool: what is looked for is told to others."""
-        return CallFacts(cwd=str(place.cwd), read_only=True, hosts=(host_of(self._endpoint),))
+        return CallAnalysis(cwd=str(place.cwd), read_only=True, hosts=(host_of(self._endpoint),))
 
     async def run(self, call: ToolCall) -> ToolOutput:
         """Raises ToolError where the engine does not answer with results."""
@@ -230,11 +230,11 @@ Searches the web, and answers with titles, addresses and a few words of each pag
             found = _Results.model_validate_json(answer.body).results
         except ValidationError:
             raise ToolError("the search engine's answer holds no results that can be read") from None
-        lines = [_OF_OTHERS, *(_told(number, each) for number, each in enumerate(found[:limit], 1))]
+        lines = [_OF_OTHERS, *(_describe_result(number, each) for number, each in enumerate(found[:limit], 1))]
         return ToolOutput("\n\n".join(lines) if found else f"Nothing was found for {json.dumps(query)}.")
 
 
-def _told(number: int, found: _Result) -> str:
+def _describe_result(number: int, found: _Result) -> str:
     """On lines of its own alone: a title can't look like another result."""
     parts = (
         f"{number}. {_line(found.title, 200) or '(no title)'}",

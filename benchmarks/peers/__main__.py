@@ -18,8 +18,8 @@ from benchmarks.peers.sides import PROGRAMS, sides
 from benchmarks.peers.trial import COMPLETED, Size, Trial, attempt
 from benchmarks.peers.venvs import python_of
 from benchmarks.peers.writing import ROOT, Setting, write
-from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
-from longhaul.starter.provision.temporal_cli import find_temporal
+from longhaul.starter.dev_server.dev_server import DevServer, DevServerSettings
+from longhaul.starter.dev_server.temporal_cli import find_temporal
 from longhaul.workflows.contract import DATA_CONVERTER, SEARCH_ATTRIBUTES
 
 FULL = [*(Size(Load(steps, 5_000)) for steps in (10, 100, 200, 1_000)), Size(Load(20, 1_000), sessions=20)]

@@ -10,7 +10,7 @@ from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
 from benchmarks.peers.drawing import draw
 
-# In the order of drawing: the roll-overs of a line must not hide the line beneath them, and ours is on top.
+# In the order of drawing: the continue-as-new of a line must not hide the line beneath them, and ours is on top.
 COLOURS = {
     "pydantic-ai rolling": "#e8a33d",
     "pydantic-ai": "#c8102e",

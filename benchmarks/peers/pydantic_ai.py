@@ -40,7 +40,7 @@ async def fetch(chars: int) -> str:
     return body(chars)
 
 
-def roll_over(context: RunContext[None]) -> None:
+def continue_as_new(context: RunContext[None]) -> None:
     workflow.continue_as_new(args=[0, 0, context.messages])
 
 
@@ -56,7 +56,7 @@ def agent_named(name: str, continue_as_new: Callable[[RunContext[None]], Any] | 
 
 
 plain = agent_named("plain", None)
-rolling = agent_named("rolling", roll_over)
+rolling = agent_named("rolling", continue_as_new)
 
 
 @workflow.defn(name="Plain")

@@ -46,8 +46,8 @@ async def sides(address: str, folder: Path, pythons: Mapping[str, Path]) -> Asyn
 
 
 class Serving(contextlib.AbstractAsyncContextManager["Serving"]):
-    """A program's worker. One that has lost a session is started anew: a session that the server has killed can leave a
-    worker behind that takes nothing more, and what comes next must not pay for that."""
+    """A program's worker. One that has lost a session is started again: a session that the server has killed can leave
+    a worker behind that takes nothing more, and what comes next must not pay for that."""
 
     def __init__(self, command: list[str], log: Path, environment: Mapping[str, str] = MappingProxyType({})) -> None:
         self.pid = 0
@@ -63,7 +63,7 @@ class Serving(contextlib.AbstractAsyncContextManager["Serving"]):
     async def __aexit__(self, *_: object) -> None:
         await self._process.aclose()
 
-    async def start_anew(self) -> None:
+    async def start_again(self) -> None:
         await self._process.aclose()
         await self.__aenter__()
 
@@ -84,7 +84,7 @@ class Peer:
 
     async def recover(self) -> None:
         """After a lost session."""
-        await self._worker.start_anew()
+        await self._worker.start_again()
 
     async def session(self, load: Load) -> str:
         """Raises SessionEnded when the server kills it, it fails, or no task of it gets through any more: stuck."""

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from longhaul.starter.provision.temporal_cli import cache_directory
+from longhaul.starter.dev_server.temporal_cli import cache_directory
 
 LOCKS = Path(__file__).parent
 PACKAGES = {
@@ -21,7 +21,7 @@ INSTALL = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--
 
 
 def python_of(name: str, say: Callable[[str], None]) -> Path:
-    """The Python of that environment; built anew when its lock file has changed.
+    """The Python of that environment; built again when its lock file has changed.
 
     Raises subprocess.CalledProcessError when pip cannot install, after pip has said why.
     """

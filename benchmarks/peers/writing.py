@@ -17,7 +17,7 @@ from benchmarks.peers.report import CROWD_HEADER, STEP_HEADER, as_markdown, crow
 from benchmarks.peers.sides import FLAGS, PROGRAMS
 from benchmarks.peers.trial import Trial
 from benchmarks.peers.venvs import LOCKS, versions
-from longhaul.starter.provision.dev_server import DYNAMIC_CONFIG, SQLITE_PRAGMAS
+from longhaul.starter.dev_server.dev_server import DYNAMIC_CONFIG, SQLITE_PRAGMAS
 
 ROOT = LOCKS.parents[1]
 SECTION = "bench-peers"

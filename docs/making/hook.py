@@ -85,7 +85,7 @@ def _as_page(path: Path) -> str:
 
 def on_config(config: MkDocsConfig) -> Any:
     """Headings get the anchors that forges give them, so that a link works in a checkout and on the site."""
-    from tests.house.headings import anchor_of  # noqa: PLC0415  not before mkdocs has its folders
+    from tests.codebase.headings import anchor_of  # noqa: PLC0415  not before mkdocs has its folders
 
     config.mdx_configs["toc"] = {"permalink": True, "slugify": lambda heading, _separator: anchor_of(heading)}
     return config

@@ -28,7 +28,7 @@ class Row(NamedTuple):
     @property
     def verdict(self) -> str:
         if self.label not in proofs():
-            return "not begun"
+            return "not started"
         return "done" if self.missing == NOTHING else "part"
 
 

@@ -1,7 +1,7 @@
 """The pages of reference, and the list of decisions, written from what they describe: `make reference` writes them.
 
 They are plain Markdown, for readers of a checkout and of the site alike: links lead to the anchors that forges give to
-headings. tests/house/test_site.py fails when a page differs from the code.
+headings. tests/codebase/test_site.py fails when a page differs from the code.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import get_args
 from docs.making.command_lines import commands
 from docs.making.python_names import python
 from docs.making.tables import Json, cell, docstring, meaning, model, referred_by, rows, schemas_of, words
-from longhaul.activities.models.requests.model_rules import listed, made_on, sources_of, sources_of_ours
+from longhaul.activities.models.requests.model_rules import load_rules, made_on, sources_of, sources_of_ours
 from longhaul.activities.models.scripted_model import ScriptLine
 from longhaul.activities.telemetry.prices import packaged_price
 from longhaul.agent.entries import AnyEntry
@@ -23,7 +23,7 @@ from longhaul.agent.views.event_types import AgentEvent, EventType
 from longhaul.starter.serve.openapi import document
 from longhaul.starter.serve.routes import OPERATIONS
 from longhaul.starter.settings import OF_A_FOLDER, PREFIX, Settings
-from tests.house.headings import anchor_of
+from tests.codebase.headings import anchor_of
 
 DOCS = Path(__file__).parents[1]
 
@@ -68,7 +68,7 @@ def settings() -> str:
     schema = schemas_of(Settings)["Settings"]
     lines = [
         f"| `{PREFIX}{name.upper()}` | `{name}`{' *' if name in OF_A_FOLDER else ''} | {words(each)} | "
-        f"{_shown(each.get('default'))} | {meaning(each)} |\n"
+        f"{_as_code(each.get('default'))} | {meaning(each)} |\n"
         for name, each in schema["properties"].items()
     ]
     return (
@@ -81,7 +81,7 @@ def settings() -> str:
     )
 
 
-def _shown(value: object) -> str:
+def _as_code(value: object) -> str:
     return "" if value in (None, "") else f"`{json.dumps(value)}`"
 
 
@@ -206,7 +206,7 @@ def models() -> str:
         "|---|---|---|---|---|---|---|---|---|---|\n"
     )
     lines = list[str]()
-    for name, rules in sorted(listed().items(), key=lambda item: (item[1].maker, item[0])):
+    for name, rules in sorted(load_rules().items(), key=lambda item: (item[1].maker, item[0])):
         efforts = "?" if rules.efforts is None else ", ".join(rules.efforts) or "none"
         cells = [
             f"`{name}`", rules.maker, _number(rules.window), _number(rules.output), efforts, rules.thinks or "?",

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from longhaul.starter.serve.openapi import describe, models_under
-from tests.house.headings import anchor_of
+from tests.codebase.headings import anchor_of
 
 Json = dict[str, Any]
 Way = Literal["validation", "serialization"]

@@ -1,8 +1,8 @@
 """The recorded entries: everything that ever happened in a session, in order, by subject; `every` lists them all.
 
-The state is a fold over them (`agent.fold`), so they are the only thing that has to survive a roll-over.
+The state follows from them (`agent.reducer`), so they are the only thing that has to survive a continue-as-new.
 Names are past tense: an entry can't be refused any more. Activities return entries as they stand, so nothing
-is translated on the way from the world into the record.
+is translated on the way from the world into the journal.
 """
 
 from functools import cached_property
@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, RootModel
 
-from longhaul.agent.permission.call_facts import CallFacts, Confined
+from longhaul.agent.permission.call_analysis import CallAnalysis, Confined
 from longhaul.agent.permission.preview import Preview, argument_parts
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.values.budget import NO_CALLS_BEFORE, Amount, CallsBefore, End, Lack, Raise, Tariff
@@ -37,7 +37,7 @@ from longhaul.agent.values.tasks import Task
 WRITTEN = "written by a person"
 Written = Annotated[str, WRITTEN]
 """What a person wrote beside messages. A secret may stand in it: it is shown as a worker gives it back, with marks
-(`agent.fold.approval_digest`). What becomes a message is shown with marks as messages are."""
+(`agent.reducer.approval_digest`). What becomes a message is shown with marks as messages are."""
 
 
 class Entry(OpenValue):
@@ -47,10 +47,10 @@ class Entry(OpenValue):
     at: int = sparse(0)
 
 
-class CommandBegun(Entry):
+class CommandStarted(Entry):
     """A call of Bash runs on while the session goes on; the result of the call is another entry."""
 
-    kind: Literal["command_begun"] = "command_begun"
+    kind: Literal["command_started"] = "command_started"
     command: BackgroundCommand
 
 
@@ -72,7 +72,7 @@ class StopAsked(Entry):
     by: str = sparse("")
 
 
-BackgroundEntry = CommandBegun | CommandEnded | StopAsked
+BackgroundEntry = CommandStarted | CommandEnded | StopAsked
 
 
 class BudgetReserved(Entry):
@@ -133,7 +133,7 @@ class CallsExamined(Entry):
     """Fresh findings: after an edit, after the working directory moved, after a long wait."""
 
     kind: Literal["examined"] = "examined"
-    facts: dict[str, CallFacts]
+    analysis: dict[str, CallAnalysis]
     user_rules: tuple[PermissionRule, ...] | None = sparse(None)
     """As in `Prepared`: they may have changed while calls waited."""
     user_rules_digest: str = sparse("")
@@ -153,7 +153,7 @@ Ruling = Literal["allow", "deny", "ask", "external", "invalid", "stands", "later
 stand, and what becomes of it is said when the calls before it have their results."""
 
 
-class Verdict(OpenValue):
+class CallRuling(OpenValue):
     """What permission says about one call. Of a call that does not run, the model reads the reason."""
 
     call_id: str
@@ -165,14 +165,14 @@ class Verdict(OpenValue):
     confined: Confined = sparse("")
     """Of a call that runs unasked: the sandbox that its proof is held to."""
     seen: str = sparse("")
-    """Of a call that is asked about: its material (`agent.fold.approval_digest`), and below what a person is
+    """Of a call that is asked about: its material (`agent.reducer.approval_digest`), and below what a person is
     shown."""
     preview: Preview | None = sparse(None)
 
 
 class CallsJudged(Entry):
     kind: Literal["judged"] = "judged"
-    verdicts: tuple[Verdict, ...]
+    rulings: tuple[CallRuling, ...]
 
 
 class DecisionGiven(OpenValue):
@@ -224,7 +224,7 @@ class ResultReceived(Entry):
     result: ToolResultBlock
 
 
-class PieceReceived(Entry):
+class DeltaReceived(Entry):
     """A piece of a result that is still being made outside; the last one closes the call."""
 
     kind: Literal["piece"] = "piece"
@@ -237,13 +237,13 @@ class CallUnsettled(Entry):
 
     kind: Literal["unsettled"] = "unsettled"
     call_id: str
-    facts: CallFacts
+    analysis: CallAnalysis
     reason: str
     input: str | None = sparse(None)
     """Other arguments, as JSON, that a middleware wants it to run with; None = as they were."""
 
 
-CallEntry = CallsExamined | CallsJudged | HumanDecided | ToolReturned | ResultReceived | PieceReceived | CallUnsettled
+CallEntry = CallsExamined | CallsJudged | HumanDecided | ToolReturned | ResultReceived | DeltaReceived | CallUnsettled
 
 
 class CompressAsked(Entry):
@@ -334,14 +334,14 @@ class DeadlineReached(Entry):
     due: tuple[Due, ...]
 
 
-SOURCE = "settlement"
+SOURCE = "resolution"
 """Of the hint by which the model hears of it."""
 SHOWN_INPUT_CHARS = 2_000
 """Of the arguments, once nobody has to look with them any more."""
-KEPT_DOUBTS = 100
+KEPT_UNKNOWN_OUTCOMES = 100
 
 
-class Doubt(OpenValue):
+class UnknownOutcome(OpenValue):
     """A call whose result says that its outcome is unknown."""
 
     call_id: str
@@ -374,14 +374,14 @@ def cut(text: str) -> str:
     return text if len(text) <= SHOWN_INPUT_CHARS else f"{text[:SHOWN_INPUT_CHARS]}… ({len(text)} characters)"
 
 
-def settled_text(doubt: Doubt, said: str, output: str) -> str:
-    """What the model reads of a settled doubt. `said`: on whose word, as the end of a sentence."""
-    word = "it did happen" if doubt.happened else "it did not happen, and nothing of it was done"
-    text = f"The call {doubt.tool} ({doubt.call_id}), whose outcome was unknown, is resolved: {word}. {said}"
+def resolution_text(call: UnknownOutcome, said: str, output: str) -> str:
+    """What the model reads of a resolved call. `said`: on whose word, as the end of a sentence."""
+    word = "it did happen" if call.happened else "it did not happen, and nothing of it was done"
+    text = f"The call {call.tool} ({call.call_id}), whose outcome was unknown, is resolved: {word}. {said}"
     return f"{text}\nIts output:\n{output}" if output else text
 
 
-class DoubtProbed(Entry):
+class OutcomeProbed(Entry):
     """The tool has looked whether its call happened."""
 
     kind: Literal["probed"] = "probed"
@@ -391,10 +391,10 @@ class DoubtProbed(Entry):
     """What it saw; of `unknown`, why it could not tell."""
 
 
-class DoubtSettled(Entry):
+class OutcomeResolved(Entry):
     """A person knows whether the call happened."""
 
-    kind: Literal["settled"] = "settled"
+    kind: Literal["resolved"] = "resolved"
     call_id: str
     happened: bool
     output: Written = sparse("")
@@ -403,7 +403,7 @@ class DoubtSettled(Entry):
     reason: Written = sparse("")
 
 
-DoubtEntry = DoubtProbed | DoubtSettled
+OutcomeEntry = OutcomeProbed | OutcomeResolved
 
 
 class HubHeard(Entry):
@@ -412,7 +412,7 @@ class HubHeard(Entry):
     kind: Literal["hub_heard"] = "hub_heard"
     hub: str
     """Id of its workflow."""
-    life: str
+    incarnation: str
     name: str
     member: str
     through: int
@@ -437,7 +437,7 @@ class HubTold(Entry):
 HubEntry = HubHeard | HubTold
 
 
-KEPT_NOTICES = 200
+KEPT_NOTIFICATIONS = 200
 SHOWN_ARGUMENT_CHARS = 4_000
 SHOWN_OF_MORE_CHARS = 1_000
 """Of each further call of a list."""
@@ -445,7 +445,7 @@ FIRST_PAUSE_SECONDS = 10.0
 LONGEST_PAUSE_SECONDS = 3_600.0
 
 
-class Notice(OpenValue):
+class Notification(OpenValue):
     """One thing that happened to one call."""
 
     event: Literal["waits", "reminded", "escalated", "expired"]
@@ -467,10 +467,10 @@ class Notice(OpenValue):
     """Its arguments, of a call that has ended; those of one that waits stand in the call."""
     given: tuple[str, ...] = sparse(())
     """Channels that have taken it."""
-    more: "tuple[Notice, ...]" = sparse(())
+    more: "tuple[Notification, ...]" = sparse(())
     """The same of other calls, that is told with it: who is asked about a list is told once. None of them has more."""
 
-    def each(self) -> "tuple[Notice, ...]":
+    def each(self) -> "tuple[Notification, ...]":
         """It alone, and those told with it."""
         return (self.model_copy(update={"more": ()}), *self.more)
 
@@ -481,7 +481,7 @@ class Notice(OpenValue):
 
 
 class Given(OpenValue):
-    """What a worker has done about a notice."""
+    """What a worker has done about a notification."""
 
     key: str
     channels: tuple[str, ...] = sparse(())
@@ -516,18 +516,19 @@ def shown_arguments(arguments: str, chars: int = SHOWN_ARGUMENT_CHARS) -> str:
 
 
 class Pause(OpenValue):
-    """Part of the ledger, and carried with it: a roll-over, a restart or another life changes nothing of it."""
+    """Part of the session state, and carried with it: a continue-as-new, a restart or another life changes nothing
+    of it."""
 
     at: int
     """Milliseconds since 1970."""
     by: str = sparse("")
     why: str = sparse("")
-    step: Literal["", "asked", "begun"] = sparse("")
+    step: Literal["", "asked", "started"] = sparse("")
     """One step is to be taken, or is being taken, before it stands still again."""
 
 
-class PauseBegun(Entry):
-    """Nothing new is begun until somebody resumes; what runs ends by itself. Of a paused session: as it was, without
+class PauseStarted(Entry):
+    """Nothing new is started until somebody resumes; what runs ends by itself. Of a paused session: as it was, without
     the step that it was to take."""
 
     kind: Literal["paused"] = "paused"
@@ -549,13 +550,13 @@ class StepAsked(Entry):
     by: str = sparse("")
 
 
-class StepBegun(Entry):
+class StepStarted(Entry):
     """The step that was asked for is being taken; the first thing that comes of it ends it."""
 
-    kind: Literal["step_begun"] = "step_begun"
+    kind: Literal["step_started"] = "step_started"
 
 
-PauseEntry = PauseBegun | PauseEnded | StepAsked | StepBegun
+PauseEntry = PauseStarted | PauseEnded | StepAsked | StepStarted
 
 
 class Prepared(Entry):
@@ -601,33 +602,35 @@ class Prepared(Entry):
 
 
 class Restored(Entry):
-    """What an earlier life of this session left behind, found when the session was opened again.
+    """What an earlier incarnation of this session left behind, found when the session was opened again.
 
-    Requests that were recorded before it are taken anew after it: what the earlier life has answered is answered.
+    Requests that were recorded before it are taken again after it: what the earlier incarnation has answered is
+    answered.
     """
 
     kind: Literal["restored"] = "restored"
-    generation: int
-    """Lives of the session, this one included."""
+    incarnation: int
+    """Incarnations of the session, this one included."""
     source: Literal["nothing", "store", "history"]
     """`store`: the checkpoint that the closed session confirmed. `history`: rebuilt from a run that did not close."""
     carried: Any = sparse(None)
-    """`agent.life.rollover_state.Carried` as JSON; None when there was nothing."""
+    """`agent.incarnation.continued_state.Carried` as JSON; None when there was nothing."""
     note: str = sparse("")
-    hold: str = sparse("")
+    quarantine: str = sparse("")
     """Why a person has to look first: later steps are unknown, or what was found is damaged."""
     prepared: Prepared | None = sparse(None)
-    """What was found in the same activity for the first reply; an entry of its own in the record."""
+    """What was found in the same activity for the first reply; an entry of its own in the journal."""
 
 
 class RestoreFailed(Entry):
-    """It could not be found out whether there is an earlier life; nothing is done until somebody says try again."""
+    """It could not be found out whether there is an earlier incarnation; nothing is done until somebody says try
+    again."""
 
     kind: Literal["restore_failed"] = "restore_failed"
     error: ErrorInfo
 
 
-class HoldEnded(Entry):
+class QuarantineEnded(Entry):
     """Somebody has looked at why the session was held, and lets it go on."""
 
     kind: Literal["resumed"] = "resumed"
@@ -656,8 +659,8 @@ class Checkpointed(Entry):
     """The entries that no segment had before stand in the store with the state, and not in a new one."""
     messages: int = sparse(0)
     """Messages that the session had then."""
-    seam: Any = sparse(None)
-    """`agent.life.history.seam_of` behind `through`."""
+    boundary: Any = sparse(None)
+    """`agent.incarnation.history.boundary_of` behind `through`."""
     keep: int = sparse(0)
     """Of the segments that there were: so many from the oldest stay; the rest is contained in the new ones."""
     segments: tuple[Segment, ...] = sparse(())
@@ -712,7 +715,7 @@ LATEST = 253_402_300_799_000
 """The end of the year 9999."""
 
 
-class Away(OpenValue):
+class ProviderOutage(OpenValue):
     """A model's provider that is waited for; times in milliseconds since 1970."""
 
     attempt: int = Field(ge=1, le=1_000_000)
@@ -734,7 +737,7 @@ class WorkerLacks(Entry):
     """Of a tool's call."""
     why: str
     """What is missing, and where."""
-    away: Away | None = sparse(None)
+    away: ProviderOutage | None = sparse(None)
     """Of a provider that is away."""
     host: str = sparse("")
     """Of a workspace whose host is away: nobody polls its queue. What waits for it does so until it is back."""
@@ -753,10 +756,10 @@ class TimeReached(Entry):
     kind: Literal["time"] = "time"
 
 
-LifeEntry = (
+IncarnationEntry = (
     Restored
     | RestoreFailed
-    | HoldEnded
+    | QuarantineEnded
     | Checkpointed
     | CheckpointFailed
     | StateReplaced
@@ -824,7 +827,7 @@ class RequestAccepted(Entry):
 
 
 class RequestDropped(Entry):
-    """Somebody has interrupted a request that had not begun: it never will."""
+    """Somebody has interrupted a request that had not started: it never will."""
 
     kind: Literal["dropped"] = "dropped"
     request_id: str
@@ -910,8 +913,8 @@ class Configured(Entry):
     by: str = sparse("")
     no_tool: tuple[str, ...] = sparse(())
     """Tools of the new rules that the agent does not have."""
-    anew: bool = sparse(False)
-    """The step that waited with another model is begun anew with this one."""
+    again: bool = sparse(False)
+    """The step that waited with another model is started again with this one."""
 
 
 class RulesChanged(Entry):
@@ -919,7 +922,7 @@ class RulesChanged(Entry):
 
     kind: Literal["rules_changed"] = "rules_changed"
     add: tuple[PermissionRule, ...] = sparse(())
-    """As they were sent: author, time and scope are given to them by the fold."""
+    """As they were sent: author, time and scope are given to them by the reducer."""
     revoked: tuple[str, ...] = sparse(())
     """Ids."""
     by: str = sparse("")
@@ -953,7 +956,7 @@ InputEntry = InputAsked | InputAnswered
 
 class Reminded(Entry):
     """The model is told again what holds, at the end of its context. The words are recorded, not only the occasion:
-    what a context had lost can't be told from the entries behind a seam."""
+    what a context had lost can't be told from the entries behind a boundary."""
 
     kind: Literal["reminded"] = "reminded"
     messages: tuple[Msg, ...]
@@ -982,29 +985,29 @@ class CallAnswered(Entry):
     """What sub-agents are told, in the same way."""
 
 
-InsideEntry = CallAnswered | Reminded
+InWorkflowEntry = CallAnswered | Reminded
 
 
-class DecisionsOffered(Entry):
+class DecisionsReceived(Entry):
     """Signed decisions came in; until they are checked, their calls go on waiting."""
 
     kind: Literal["offered"] = "offered"
     body: dict[str, Any]
-    """`agent.letters.bodies.Confirm` as it came."""
+    """`agent.operations.bodies.Confirm` as it came."""
 
 
-class OfferSettled(Entry):
-    """What became of an offer."""
+class DecisionsVerified(Entry):
+    """What became of signed decisions."""
 
-    kind: Literal["offer_settled"] = "offer_settled"
-    offer: int
+    kind: Literal["decisions_verified"] = "decisions_verified"
+    decisions_at: int
     """Number of its entry."""
     why: Written = sparse("")
     """Why it does not count; empty when it does."""
 
 
 class VerifyDecisions(OpenValue):
-    """Check signatures. `body`: `agent.letters.bodies.Confirm` as it came."""
+    """Check signatures. `body`: `agent.operations.bodies.Confirm` as it came."""
 
     body: dict[str, Any]
 
@@ -1016,23 +1019,23 @@ class Verified(OpenValue):
     key: str = sparse("")
 
 
-OfferEntry = DecisionsOffered | OfferSettled
+UnverifiedEntry = DecisionsReceived | DecisionsVerified
 
 
-class SleepBegun(Entry):
+class SleepStarted(Entry):
     """A call waits for a moment or an event; no worker has a part in it."""
 
-    kind: Literal["sleep_begun"] = "sleep_begun"
+    kind: Literal["sleep_started"] = "sleep_started"
     call_id: str
     until: int
     """Milliseconds since 1970."""
     event: str
 
 
-class WakeUpCame(Entry):
+class ExternalEventReceived(Entry):
     """Somebody outside has told of an event. It ends the sleep that waits for it, or is kept for the next one."""
 
-    kind: Literal["wake_up"] = "wake_up"
+    kind: Literal["external_event"] = "external_event"
     event: str
     request_id: str
     body_digest: str
@@ -1041,11 +1044,11 @@ class WakeUpCame(Entry):
     by: str = sparse("")
 
 
-SleepEntry = SleepBegun | WakeUpCame
+SleepEntry = SleepStarted | ExternalEventReceived
 
 
 class ChildStarted(Entry):
-    """A call has begun a session of its own, or found the one that it began before."""
+    """A call has started a session of its own, or found the one that it began before."""
 
     kind: Literal["child_started"] = "child_started"
     child: Child
@@ -1055,7 +1058,7 @@ class ChildrenTold(Entry):
     """What was passed on to sub-agents."""
 
     kind: Literal["children_told"] = "children_told"
-    letter: Literal["interrupt", "pause", "resume", "budget", "observe"]
+    operation: Literal["interrupt", "pause", "resume", "budget", "observe"]
     call_ids: tuple[str, ...]
     through: int = sparse(0)
     """Of a budget and of words: the newest entry that was passed on."""
@@ -1069,7 +1072,8 @@ class ChildEnded(Entry):
     outcome: Outcome
     session_id: str = sparse("")
     spent: Amount | None = sparse(None)
-    """With what it says is in doubt; None: nobody knows it, and all that was put aside for it counts as in doubt."""
+    """With what it says is of unknown outcome; None: nobody knows it, and all that was put aside for it counts as of
+    unknown outcome."""
     doubtful: Amount = sparse(Amount())
     tainted: str = sparse("")
     """Of one in the background: why what it says may hold what others wrote."""
@@ -1133,7 +1137,7 @@ class ModelSaid(Entry):
     kind: Literal["model_said"] = "model_said"
     message: Msg
     digest: str = sparse("")
-    """Of the message; empty when the record changed the message after the activity made it."""
+    """Of the message; empty when the journal changed the message after the activity made it."""
     context_digest: str = sparse("")
     """Of the whole context up to and with this message."""
     context_length: int = sparse(0)
@@ -1141,7 +1145,7 @@ class ModelSaid(Entry):
     """Of the message, as the worker counts; the provider's own numbers are in `message.usage`."""
     input_estimate: int = sparse(0)
     """Of all that was sent, as the worker counts: against the reported number it tells how far off counting is."""
-    facts: dict[str, CallFacts] = sparse({})
+    analysis: dict[str, CallAnalysis] = sparse({})
     """By call id."""
     unmarked: dict[str, str] = sparse({})
     """Arguments as the model wrote them, by call id, of calls that hold a secret: they run, and nobody is shown them.
@@ -1150,7 +1154,7 @@ class ModelSaid(Entry):
     """Messages of the context without the secrets that somebody wrote into them, by place in a model's context."""
     words: dict[str, str] = sparse({})
     """What people wrote beside messages, without such secrets, by its place in the log
-    (`agent.fold.approval_digest`)."""
+    (`agent.reducer.approval_digest`)."""
     model: str = sparse("")
     stop_reason: str = sparse("")
     """The provider's own word, and what it comes to."""
@@ -1168,7 +1172,7 @@ class ModelSaid(Entry):
     """How many it made beyond `batches.CALLS_OF_A_TURN`: they stand nowhere."""
     cut_short: bool = sparse(False)
     """It was interrupted while it spoke: the message is what clients had read by then, without calls."""
-    begun_calls: tuple[str, ...] = sparse(())
+    started_calls: tuple[str, ...] = sparse(())
     """Tools of the calls that it was writing then: they are dropped."""
     repair: Repair | None = sparse(None)
     """What the context was sent without, so that it could answer."""
@@ -1180,7 +1184,7 @@ class ModelSaid(Entry):
     lost: Usage | None = sparse(None)
     """An estimate of what they were asked and had answered, of which no provider has told anybody."""
     reads: dict[str, ToolReturned | None] = sparse({})
-    """What its calls have read at once, by call id; None: it has to go its own way. No part of the record: the session
+    """What its calls have read at once, by call id; None: it has to go its own way. No part of the journal: the session
     judges these calls like any others, and writes down what it allows."""
     goes_on: bool = sparse(False)
     """It is a step of an agent kind, which is asked for the next one: no answer yet, although it calls nothing."""
@@ -1194,7 +1198,7 @@ class ModelFailed(Entry):
     error: ErrorInfo
 
 
-class LetterRefused(Entry):
+class OperationRefused(Entry):
     """A signal or update that changed nothing, and why."""
 
     kind: Literal["refused"] = "refused"
@@ -1210,7 +1214,7 @@ SingleEntry = (
     | Prepared
     | ModelSaid
     | ModelFailed
-    | LetterRefused
+    | OperationRefused
     | Configured
     | RulesChanged
     | DeadlineReached
@@ -1220,10 +1224,10 @@ AnyEntry = Annotated[
     SingleEntry
     | RequestEntry
     | CallEntry
-    | OfferEntry
+    | UnverifiedEntry
     | ContextEntry
-    | DoubtEntry
-    | InsideEntry
+    | OutcomeEntry
+    | InWorkflowEntry
     | PauseEntry
     | SleepEntry
     | InputEntry
@@ -1232,7 +1236,7 @@ AnyEntry = Annotated[
     | BackgroundEntry
     | HubEntry
     | BudgetEntry
-    | LifeEntry,
+    | IncarnationEntry,
     Field(discriminator="kind"),
 ]
 """Each file beside this one says which entries are of its subject."""

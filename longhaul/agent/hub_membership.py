@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from pydantic import Field, ValidationError, field_validator
 
-from longhaul.agent.letters.bodies import Messages, Unusable, from_outside
-from longhaul.agent.letters.peer_operations import MOST_WORDS, HubSays
+from longhaul.agent.operations.bodies import Messages, Unusable, from_outside
+from longhaul.agent.operations.peer_operations import MOST_WORDS, HubSays
 from longhaul.agent.plain.errors import what_is_wrong
 from longhaul.agent.plain.ids import MAX_ID_CHARS
 from longhaul.agent.plain.values import OpenValue, Value, digest_of, sparse
@@ -99,7 +99,7 @@ class Member(OpenValue):
     session_id: str
     workflow_id: str
     spec: AgentSpec
-    """With which the session is begun, when there is none."""
+    """With which the session is started, when there is none."""
     joined: int = 0
     heard: int = 0
     left: int = sparse(0)
@@ -170,17 +170,17 @@ def swept(hub: HubState) -> HubState:
     return hub.model_copy(update={"words": words}) if len(words) < len(hub.words) else hub
 
 
-LETTER_CHARS = 200_000
-"""Of the words in one letter, beyond its first."""
+OPERATION_CHARS = 200_000
+"""Of the words in one operation, beyond its first."""
 
 
-def due(hub: HubState, member: Member, life: str, workflow_id: str) -> HubSays | None:
-    """The next letter to a member; None while it knows all that concerns it."""
+def due(hub: HubState, member: Member, incarnation: str, workflow_id: str) -> HubSays | None:
+    """The next operation to a member; None while it knows all that concerns it."""
     coming = waiting(hub, member)
     fit, size = list[HubWord](), 0
     for word in coming[:MOST_WORDS]:
         size += len(word.message.model_dump_json())
-        if fit and size > LETTER_CHARS:
+        if fit and size > OPERATION_CHARS:
             break
         fit.append(word)
     words = tuple(fit)
@@ -190,7 +190,7 @@ def due(hub: HubState, member: Member, life: str, workflow_id: str) -> HubSays |
     through = words[-1].number if rest or (words and not member.left) else member.left or member.joined
     return HubSays(
         hub=workflow_id,
-        life=life,
+        incarnation=incarnation,
         name=hub.name,
         member=member.name,
         user_id=hub.user_id,
@@ -201,14 +201,14 @@ def due(hub: HubState, member: Member, life: str, workflow_id: str) -> HubSays |
     )
 
 
-def delivered(hub: HubState, name: str, letter: HubSays) -> HubState:
-    """A member has had this letter."""
-    if letter.left:
-        return swept(hub.model_copy(update={"members": without_member(hub, name, letter.joined)}))
+def delivered(hub: HubState, name: str, operation: HubSays) -> HubState:
+    """A member has had this operation."""
+    if operation.left:
+        return swept(hub.model_copy(update={"members": without_member(hub, name, operation.joined)}))
     known = next((member for member in hub.members if member.name == name), None)
-    if known is None or known.joined != letter.joined:
-        return hub  # it was put out meanwhile, and may have come in anew
-    return swept(with_member(hub, name, heard=letter.through))
+    if known is None or known.joined != operation.joined:
+        return hub  # it was put out meanwhile, and may have come in again
+    return swept(with_member(hub, name, heard=operation.through))
 
 
 def behind(hub: HubState, body: AwaitHeard) -> list[str] | None:
@@ -231,7 +231,7 @@ KEPT_TOLD = 500
 """Replies that are known by their ids: told again, they are told to nobody twice."""
 SHOWN_CHARS = 300
 
-Told = TypeVar("Told", int, str)
+Delivered = TypeVar("Delivered", int, str)
 
 
 def received(hub: HubState, body: Value) -> tuple[HubState, dict[str, Any]]:
@@ -244,7 +244,7 @@ def received(hub: HubState, body: Value) -> tuple[HubState, dict[str, Any]]:
         case LeaveHub():
             return _left(hub, body.members)
         case Say():
-            return _said(hub, body)
+            return _take_message(hub, body)
         case Switch():
             return hub.model_copy(update={"auto_broadcast": body.on}), {"auto_broadcast": body.on}
         case End():
@@ -290,7 +290,7 @@ def _left(hub: HubState, names: tuple[str, ...]) -> tuple[HubState, dict[str, An
     return hub, {"members": [member.name for member in hub.present], "number": hub.number}
 
 
-def _said(hub: HubState, body: Say) -> tuple[HubState, dict[str, Any]]:
+def _take_message(hub: HubState, body: Say) -> tuple[HubState, dict[str, Any]]:
     digest = digest_of([message.model_dump(mode="json") for message in body.messages])
     if (number := hub.requests.get(body.request_id)) is not None:
         if hub.digests.get(body.request_id, digest) != digest:
@@ -311,10 +311,10 @@ def _said(hub: HubState, body: Say) -> tuple[HubState, dict[str, Any]]:
     return hub.model_copy(update=known), {"number": hub.number}
 
 
-def member_said(hub: HubState, said: MemberSaid, life: str) -> HubState:
+def member_said(hub: HubState, said: MemberSaid, incarnation: str) -> HubState:
     """What a member has answered is told to the others, once. Of strangers, and of another hub's life, nothing is."""
     member = next((one for one in hub.present if one.workflow_id == said.workflow_id), None)
-    if member is None or said.life != life or said.reply_id in hub.replies:
+    if member is None or said.incarnation != incarnation or said.reply_id in hub.replies:
         return hub
     message = AssistantMsg(member.name, said.text)
     number = 0
@@ -342,5 +342,5 @@ def _without_the_slowest(hub: HubState) -> HubState:
     return put_out(hub, slowest, f"more than {MOST_WAITING} words wait for it, and its session takes none")
 
 
-def _newest(told: dict[str, Told]) -> dict[str, Told]:
+def _newest(told: dict[str, Delivered]) -> dict[str, Delivered]:
     return dict(list(told.items())[-KEPT_TOLD:])

@@ -6,21 +6,21 @@ from typing import Literal
 from longhaul.agent.entries import (
     BudgetEntry,
     CallAnswered,
+    CallRuling,
     Joined,
     NotCompressed,
     Reminded,
-    SleepBegun,
-    StepBegun,
+    SleepStarted,
+    StepStarted,
     ToolReturned,
-    Verdict,
 )
-from longhaul.agent.fold.context_state import Cut
+from longhaul.agent.reducer.context_state import Cut
 from longhaul.agent.values.conversation.messages import ErrorInfo, FinishedReason, ToolResultBlock
 
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """Look for an earlier life of this session."""
+    """Look for an earlier incarnation of this session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Close:
 @dataclass(frozen=True, slots=True)
 class Prepare:
     """Start the first request of the queue: find tools and workspace. Or, in the midst of its reply, find the tools
-    anew."""
+    again."""
 
     reply_id: str
 
@@ -73,7 +73,7 @@ class Examine:
 class Judge:
     """Write these verdicts down."""
 
-    verdicts: tuple[Verdict, ...]
+    rulings: tuple[CallRuling, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Act:
 
     call_ids: tuple[str, ...]
     fused: bool = False
-    """They are reads within the session's own task (`agent.decisions.call_verdicts`): wait for them. What has no result
+    """They are reads within the session's own task (`agent.decisions.call_rulings`): wait for them. What has no result
     then goes its own way."""
 
 
@@ -90,7 +90,7 @@ class Act:
 class Answer:
     """Write down what the session itself answers to a call, or that the call sleeps."""
 
-    entry: CallAnswered | SleepBegun
+    entry: CallAnswered | SleepStarted
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class TakeIn:
 class Verify:
     """Have a worker check the signatures of these decisions."""
 
-    offer: int
+    decisions_at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class Join:
 class BeginStep:
     """Write down that a paused session takes the step now that it was asked for."""
 
-    entry: StepBegun
+    entry: StepStarted
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ class Finish:
 class Tell:
     """Pass this on to the sub-agents of these calls; after an interrupt they have a moment to say how far they came."""
 
-    letter: Literal["interrupt", "pause", "resume", "budget", "observe"]
+    operation: Literal["interrupt", "pause", "resume", "budget", "observe"]
     call_ids: tuple[str, ...]
 
 
@@ -200,7 +200,7 @@ class TellHub:
 
 @dataclass(frozen=True, slots=True)
 class TakeOver:
-    """Await the end of a command in the background that an earlier run of the session has begun; one that no worker
+    """Await the end of a command in the background that an earlier run of the session has started; one that no worker
     holds any more is lost."""
 
     call_id: str
@@ -212,7 +212,7 @@ class Idle:
 
 
 @dataclass(frozen=True, slots=True)
-class RollOver:
+class ContinueAsNew:
     """Go on in a new run with an empty history."""
 
 
@@ -244,5 +244,5 @@ Step = (
     | TellHub
     | TakeOver
     | Idle
-    | RollOver
+    | ContinueAsNew
 )

@@ -31,13 +31,13 @@ class Threads:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Answer] = loop.create_future()
 
-        def settle(settled: Callable[[], None]) -> None:
+        def resolve(settled: Callable[[], None]) -> None:
             if not answer.done():
                 settled()
 
         def tell(settled: Callable[[], None]) -> None:
             if not loop.is_closed():
-                loop.call_soon_threadsafe(settle, settled)
+                loop.call_soon_threadsafe(resolve, settled)
 
         def body() -> None:
             try:

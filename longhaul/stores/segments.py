@@ -4,7 +4,7 @@ Small segments are merged as digits of a counter carry over: whatever is written
 again or larger, so an entry is written a number of times that grows with the logarithm of the limit, and the
 segments below the limit are few.
 
-Seams found while entries are written down: from one that is known, the entries tell all that come after it. Pure.
+Boundaries found while entries are written down: from one that is known, the entries tell all that come after it. Pure.
 
 Segments: entries of a session written down in the blob store, as JSON lines, once and for ever.
 
@@ -26,7 +26,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from longhaul.agent.entries import AnyEntry, Segment
-from longhaul.agent.life.history import History
+from longhaul.agent.incarnation.history import History
 from longhaul.agent.plain.errors import Damaged
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.stores.blobs.blobs import BlobStore, NoBlob
@@ -72,16 +72,16 @@ class Begin(NamedTuple):
     """How a segment begins."""
 
     messages: int | None
-    """Messages before it; None when the seam is not known, or too large to be written down."""
-    seam: Any
+    """Messages before it; None when the boundary is not known, or too large to be written down."""
+    boundary: Any
 
 
-class SeamWalk:
-    """Goes over entries in order. Where too much is open to be written down, the seam is not known."""
+class BoundaryWalk:
+    """Goes over entries in order. Where too much is open to be written down, the boundary is not known."""
 
     def __init__(self, known: Mapping[int, Any]) -> None:
         """`known`: by the entry before which they are."""
-        self._known = {seq: seam for seq, seam in known.items() if seam is not None}
+        self._known = {seq: boundary for seq, boundary in known.items() if boundary is not None}
         self._history: History | None = None
         self._behind: Sequence[AnyEntry] = ()
 
@@ -90,21 +90,25 @@ class SeamWalk:
         entries, self._behind = self._behind, ()
         try:
             for entry in entries:
-                self._history = self._begun(entry.seq)
+                self._history = self._started(entry.seq)
                 if self._history is not None:
                     self._history.take(entry)
         except (LookupError, ValueError):
             # Raised, it would fail every checkpoint of a session; unknown, it only makes reading slower.
             self._known, self._history = {}, None
-        history = self._begun(seq)
-        seam = history.seam if history else None
-        return Begin(history.messages_total, seam) if history and (seam is not None or seq == 1) else Begin(None, None)
+        history = self._started(seq)
+        boundary = history.boundary if history else None
+        return (
+            Begin(history.messages_total, boundary)
+            if history and (boundary is not None or seq == 1)
+            else Begin(None, None)
+        )
 
     def over(self, entries: Sequence[AnyEntry]) -> None:
-        """They are folded when it is asked what comes behind them: mostly it is not."""
+        """They are reduced when it is asked what comes behind them: mostly it is not."""
         self._behind = entries
 
-    def _begun(self, seq: int) -> History | None:
+    def _started(self, seq: int) -> History | None:
         if self._history is not None or seq == 1:
             return self._history or History()
         try:
@@ -113,9 +117,9 @@ class SeamWalk:
             return None
 
 
-SEAM = "seam"
+BOUNDARY = "boundary"
 """The kind of a segment's first line, where it has one that is no entry."""
-_SEAM_START = b'{"kind":"seam",'
+_BOUNDARY_START = b'{"kind":"boundary",'
 _ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(AnyEntry)
 
 
@@ -140,8 +144,9 @@ class Extended(NamedTuple):
 class Whole(NamedTuple):
     """What stands in a segment."""
 
-    seam: Any
-    """What was open before its first entry, as `agent.life.history.seam_of` says it; None = unknown, or nothing was."""
+    boundary: Any
+    """What was open before its first entry, as `agent.incarnation.history.boundary_of` says it; None = unknown, or
+    nothing was."""
     entries: list[AnyEntry]
 
 
@@ -153,15 +158,21 @@ class Segments:
         self._limit = limit
 
     async def extend(
-        self, prefix: str, older: Sequence[Segment], entries: Sequence[AnyEntry], seam: Any = None, *, few: bool = False
+        self,
+        prefix: str,
+        older: Sequence[Segment],
+        entries: Sequence[AnyEntry],
+        boundary: Any = None,
+        *,
+        few: bool = False,
     ) -> Extended:
         """Write entries down, and with them again those of small older segments. One of those that can't be read stays
-        as it is. `seam`: before the first of `entries`. `few`: they are short together, so that no thread has to spell
-        them. Raises what the blob store raises when it does not answer."""
-        lines = spelt(entries) if few else await asyncio.to_thread(spelt, entries)
+        as it is. `boundary`: before the first of `entries`. `few`: they are short together, so that no thread has to
+        spell them. Raises what the blob store raises when it does not answer."""
+        lines = encode_entries(entries) if few else await asyncio.to_thread(encode_entries, entries)
         keep, _ = plan([segment.size for segment in older], sum(len(line) for _, line in lines), self._limit)
         again: list[tuple[AnyEntry, bytes]] = []
-        seams = {entry.seq: seam for entry in entries[:1]}
+        boundaries = {entry.seq: boundary for entry in entries[:1]}
         while keep < len(older):
             try:
                 read = [await self.read_whole(segment) for segment in older[keep:]]
@@ -169,21 +180,21 @@ class Segments:
                 keep = older.index(damage.segment) + 1
             else:
                 again = [(entry, line_of(entry)) for whole in read for entry in whole.entries]
-                seams |= {whole.entries[0].seq: whole.seam for whole in read}
+                boundaries |= {whole.entries[0].seq: whole.boundary for whole in read}
                 break
         few = few and not again
-        return Extended(keep, tuple(await self._write(prefix, [*again, *lines], SeamWalk(seams), few=few)))
+        return Extended(keep, tuple(await self._write(prefix, [*again, *lines], BoundaryWalk(boundaries), few=few)))
 
     async def write(self, prefix: str, entries: Sequence[AnyEntry]) -> list[Segment]:
         """Write entries down as they come, in as few segments as hold them."""
-        return await self._write(prefix, spelt(entries), SeamWalk({}))
+        return await self._write(prefix, encode_entries(entries), BoundaryWalk({}))
 
     async def read(self, segment: Segment) -> list[AnyEntry]:
         """Exactly the entries that were written. Raises DamagedSegment, or what the blob store raises."""
         return (await self.read_whole(segment)).entries
 
     async def read_whole(self, segment: Segment) -> Whole:
-        """The same, with the seam before them."""
+        """The same, with the boundary before them."""
         try:
             data = await get_disclosed(self._blobs, self._keys, segment.key)
         except (NoBlob, ValueError) as error:
@@ -191,19 +202,19 @@ class Segments:
         return await asyncio.to_thread(_read, segment, data)
 
     async def _write(
-        self, prefix: str, lines: Sequence[tuple[AnyEntry, bytes]], walk: SeamWalk, *, few: bool = False
+        self, prefix: str, lines: Sequence[tuple[AnyEntry, bytes]], walk: BoundaryWalk, *, few: bool = False
     ) -> list[Segment]:
         groups = cut([(pair, len(pair[1])) for pair in lines], self._limit)
         segments: list[Segment] = []
         for group in groups:
             first, last = group[0][0].seq, group[-1][0].seq
             begin = walk.before(first) if few else await asyncio.to_thread(walk.before, first)
-            seam_line = (
+            boundary_line = (
                 b""
-                if begin.seam is None
-                else json.dumps({"kind": SEAM, "seam": begin.seam}, separators=(",", ":")).encode() + b"\n"
+                if begin.boundary is None
+                else json.dumps({"kind": BOUNDARY, "boundary": begin.boundary}, separators=(",", ":")).encode() + b"\n"
             )
-            data = b"".join([seam_line, *(line for _, line in group)])
+            data = b"".join([boundary_line, *(line for _, line in group)])
             key = await put_enclosed(self._blobs, self._keys, prefix, data)
             # Read back and checked before anybody relies on it: the session forgets what it has written down.
             await self._blobs.get(key)
@@ -212,7 +223,7 @@ class Segments:
         return segments
 
 
-def spelt(entries: Sequence[AnyEntry]) -> list[tuple[AnyEntry, bytes]]:
+def encode_entries(entries: Sequence[AnyEntry]) -> list[tuple[AnyEntry, bytes]]:
     """Each with its line."""
     return [(entry, line_of(entry)) for entry in entries]
 
@@ -228,16 +239,16 @@ def line_of(entry: AnyEntry) -> bytes:
 
 def _read(segment: Segment, data: bytes) -> Whole:
     lines = data.splitlines()
-    seam = None
+    boundary = None
     try:
-        if lines and lines[0].startswith(_SEAM_START):
-            seam = json.loads(lines.pop(0))["seam"]
+        if lines and lines[0].startswith(_BOUNDARY_START):
+            boundary = json.loads(lines.pop(0))["boundary"]
         entries = [_entry(line) for line in lines]
     except (ValidationError, ValueError, KeyError) as error:
         raise DamagedSegment(segment, f"a line of it is no entry ({type(error).__name__})") from error
     if [entry.seq for entry in entries] != list(range(segment.first_seq, segment.last_seq + 1)):
         raise DamagedSegment(segment, "its entries are not the ones that it should hold")
-    return Whole(seam, entries)
+    return Whole(boundary, entries)
 
 
 def _entry(line: bytes) -> AnyEntry:
@@ -268,8 +279,8 @@ def stretches(segments: Sequence[Segment], end: int) -> Iterator[Stretch]:
 
     What has no known beginning is left out: the segments before it are missing.
     """
-    begun = [at for at, segment in enumerate(segments) if _first(segment) is not None]
-    for at, after in reversed(list(pairwise([*begun, len(segments)]))):
+    started = [at for at, segment in enumerate(segments) if _first(segment) is not None]
+    for at, after in reversed(list(pairwise([*started, len(segments)]))):
         first = _first(segments[at]) or 0
         yield Stretch(tuple(segments[at:after]), first, end)
         end = first
@@ -285,8 +296,8 @@ async def messages_of(read: Read, stretch: Stretch) -> AsyncGenerator[Numbered, 
     history = History()
     for segment in stretch.segments:
         whole = await read(segment)
-        if history.seq == 0 and whole.seam is not None:
-            history = await asyncio.to_thread(History.at, whole.seam)
+        if history.seq == 0 and whole.boundary is not None:
+            history = await asyncio.to_thread(History.at, whole.boundary)
         yield await asyncio.to_thread(history.take_all, whole.entries)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from longhaul.agent.letters.sentences import SENTENCES
+from longhaul.agent.operations.sentences import SENTENCES
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,9 @@ class CommandRow:
     group: bool = False
 
 
-def _of_letter(name: str, module: str, letter: str = "") -> CommandRow:
-    """A command that does what a letter does, and no more."""
-    return CommandRow(name, f"{SENTENCES[letter or name]}.", module)
+def _of_operation(name: str, module: str, operation: str = "") -> CommandRow:
+    """A command that does what an operation does, and no more."""
+    return CommandRow(name, f"{SENTENCES[operation or name]}.", module)
 
 
 GROUPS: Mapping[str, tuple[CommandRow, ...]] = {
@@ -76,7 +76,7 @@ GROUPS: Mapping[str, tuple[CommandRow, ...]] = {
             "--output.",
             "commands.steering",
         ),
-        _of_letter("settle", "commands.steering"),
+        _of_operation("resolve", "commands.steering"),
     ),
     "Steer": (
         CommandRow(
@@ -84,14 +84,14 @@ GROUPS: Mapping[str, tuple[CommandRow, ...]] = {
             "Send a session a request without waiting for its reply; without a flag the request is queued.",
             "commands.steering",
         ),
-        _of_letter("observe", "commands.steering"),
-        _of_letter("notify", "commands.steering"),
-        _of_letter("interrupt", "commands.steering"),
-        _of_letter("stop", "commands.steering", "stop_background"),
-        _of_letter("pause", "commands.lifecycle"),
-        _of_letter("resume", "commands.lifecycle"),
-        _of_letter("step", "commands.lifecycle"),
-        _of_letter("compact", "commands.lifecycle"),
+        _of_operation("observe", "commands.steering"),
+        _of_operation("notify", "commands.steering"),
+        _of_operation("interrupt", "commands.steering"),
+        _of_operation("stop", "commands.steering", "stop_background"),
+        _of_operation("pause", "commands.lifecycle"),
+        _of_operation("resume", "commands.lifecycle"),
+        _of_operation("step", "commands.lifecycle"),
+        _of_operation("compact", "commands.lifecycle"),
         CommandRow(
             "budget",
             "Show a session's budget, what it has spent and has left; raise it, or end a reply that waits for more.",

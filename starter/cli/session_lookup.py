@@ -18,7 +18,7 @@ from longhaul.starter.client.cards import CLOSED, SessionCard
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.tree import WaitingBelow
-from longhaul.starter.reach.pollers import workers
+from longhaul.starter.connection.pollers import workers
 from longhaul.starter.settings import Settings
 from longhaul.starter.visible import one_line, visible
 from longhaul.workflows.contract import PendingCall
@@ -81,10 +81,10 @@ def _named(app: Longhaul, name: Name) -> Session:
 
 
 async def find_known(app: Longhaul, name: Name) -> Session:
-    """The same, or the only closed one of that name; Misuse too for one that was never begun, or that the server has
+    """The same, or the only closed one of that name; Misuse too for one that was never started, or that the server has
     forgotten."""
     session = await find_if_open(app, name) or await _find_closed(app, name)
-    if not await session.has_begun():
+    if not await session.has_started():
         raise Misuse(
             f"the server knows no session {visible(name.session_id)!r}{_narrowed(name)}, open or closed; see `longhaul "
             "sessions`. `longhaul state export` reads what is stored of one that the server has forgotten"
@@ -168,7 +168,7 @@ async def _mention_missing_worker(app: Longhaul, tell: Callable[[str], None]) ->
         tell(f"no worker polls the task queue {queue!r}; waiting for one (start it with `longhaul worker`)")
 
 
-FOUND_FROM_ROOT = ("person", "outside", "settlement", "budget")
+FOUND_FROM_ROOT = ("person", "outside", "resolution", "budget")
 """What commands at a lead's name answer below it."""
 
 

@@ -28,7 +28,7 @@ from longhaul.starter.cli.session_lookup import Name, find_of_all
 from longhaul.starter.client.agent_files import FOLDER, agent_names, find_agent
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
-from longhaul.starter.reach.storage_places import as_workers_see, roots_of_workers
+from longhaul.starter.connection.storage_places import as_workers_see, roots_of_workers
 from longhaul.starter.visible import one_line
 
 
@@ -135,7 +135,7 @@ async def _of_that_name(app: Longhaul, session: Session, wishes: Wishes) -> Sess
 
 
 async def as_it_was(app: Longhaul, session: Session) -> Session | None:
-    """The session with what it begins anew with, should it have closed; None where nobody can tell that any more."""
+    """The session with what it begins again with, should it have closed; None where nobody can tell that any more."""
     if await _is_open(app, session):
         return session
     try:

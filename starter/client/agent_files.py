@@ -16,11 +16,11 @@ from typing import Annotated, Any, cast
 from pydantic import Field, ValidationError, field_validator
 
 from longhaul.agent.decisions.subagent_start import model_of
-from longhaul.agent.fold.agent_state import AgentState
 from longhaul.agent.permission.rulebook import BadRule, check_book
 from longhaul.agent.plain.errors import BadSetup, what_is_wrong
 from longhaul.agent.plain.text import did_you_mean
 from longhaul.agent.plain.values import CodeWithName, Value, name_of, sparse
+from longhaul.agent.reducer.agent_state import AgentState
 from longhaul.agent.values.deadlines import Seconds
 from longhaul.agent.values.hubs import MOST_MEMBERS, NAME
 from longhaul.agent.values.scheduled_request import Overlap

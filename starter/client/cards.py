@@ -101,8 +101,8 @@ def children_of(workflow_id: str) -> str:
     return f"WorkflowType = '{WORKFLOW}' AND ParentWorkflowId = '{workflow_id}'" if _is_plain(workflow_id) else ""
 
 
-def in_doubt(query: str) -> str:
-    """Of the sessions that a query finds, those that do not wait, and of which a call is in doubt."""
+def outcome_unknown(query: str) -> str:
+    """Of the sessions that a query finds, those that do not wait, and of which a call is of unknown outcome."""
     return f"{query} AND {STATUS.name} != 'waiting' AND {TOOLS.name} IS NOT NULL"
 
 
@@ -123,10 +123,10 @@ def _narrowed(attribute: str, wanted: str | None) -> str:
 
 
 async def card_of(row: WorkflowExecution) -> SessionCard:
-    return (await listed(row))[0]
+    return (await card_and_waits(row))[0]
 
 
-async def listed(row: WorkflowExecution) -> tuple[SessionCard, Waits | None]:
+async def card_and_waits(row: WorkflowExecution) -> tuple[SessionCard, Waits | None]:
     """The session, and what it waits for; None where the row does not say so, or can't be read here."""
     memo = await texts_of_memo(row)
     if memo is None:

@@ -12,7 +12,7 @@ from longhaul.agent.plain.ids import check_name
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files import Agent, checked, find_agent
-from longhaul.starter.client.cards import SessionCard, by_ids, card_of, in_doubt, listed, nobodys, query
+from longhaul.starter.client.cards import SessionCard, by_ids, card_and_waits, card_of, nobodys, outcome_unknown, query
 from longhaul.starter.client.feed import Feed
 from longhaul.starter.client.hooks import hooks_for_all
 from longhaul.starter.client.hubs import Hub, HubRow, Members, hub_rows
@@ -22,8 +22,8 @@ from longhaul.starter.client.schedules import Schedules
 from longhaul.starter.client.session import Session, of_card
 from longhaul.starter.client.session_counts import LastDay, SessionCounts, last_day, standing
 from longhaul.starter.client.user_rules import RulesOfUser
-from longhaul.starter.reach.connection import Naming, connect, joined, let_go, settle_before_exit
-from longhaul.starter.reach.pollers import time_at
+from longhaul.starter.connection.connect import Naming, connect, joined, let_go, settle_before_exit
+from longhaul.starter.connection.pollers import time_at
 from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import Status, Waits
 
@@ -195,7 +195,7 @@ class Longhaul:
             found = await asyncio.gather(
                 self._rows(self._query(status="waiting", **named)),
                 self._rows(self._query(status="paused", **named)),
-                self._in_doubt(self._query(**named)),
+                self._outcome_unknown(self._query(**named)),
             )
             rows = {card.workflow_id: (card, waits) for some in found for card, waits in some}
         else:
@@ -230,15 +230,15 @@ class Longhaul:
         """Names as the server knows them."""
         return {key: None if name is None else self._naming.indexed(name) for key, name in named.items()}
 
-    async def _in_doubt(self, wanted: str) -> list[tuple[SessionCard, Waits | None]]:
+    async def _outcome_unknown(self, wanted: str) -> list[tuple[SessionCard, Waits | None]]:
         """None where the server does not know the attribute by which they are found."""
         try:
-            return await self._rows(in_doubt(wanted))
+            return await self._rows(outcome_unknown(wanted))
         except RPCError:
             return []
 
     async def _rows(self, wanted: str) -> list[tuple[SessionCard, Waits | None]]:
-        return [await listed(row) async for row in self.client.list_workflows(wanted)]
+        return [await card_and_waits(row) async for row in self.client.list_workflows(wanted)]
 
     async def _cards(self, wanted: str) -> list[SessionCard]:
         return [await card_of(row) async for row in self.client.list_workflows(wanted)]

@@ -13,13 +13,13 @@ from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.client.reading.event_reader import Following
 from longhaul.starter.client.reading.queries import SILENT_SECONDS, NoSession
 from longhaul.starter.client.session import Session
-from longhaul.starter.reach.query_retries import Pauses
+from longhaul.starter.connection.query_retries import Pauses
 
 BUFFERED_EVENTS = 256
 """Of one session. A session that is ahead waits here; it never makes the others wait, nor takes their room."""
 SHORTEST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 5.0
-"""Between looks whether a session has begun; a tenth of the time waited."""
+"""Between looks whether a session has started; a tenth of the time waited."""
 BEYOND_THE_LAST = 2**31
 LOOK_SECONDS = 5.0
 LONGEST_LOOK_SECONDS = 60.0
@@ -56,7 +56,7 @@ class Feed:
 
     def __init__(self, sessions: Iterable[Session] = (), *, start: int | None = None, live: bool = True) -> None:
         """`start`: number of the first event of each session; None for those to come, which are all of a session that
-        has not begun: it is waited for."""
+        has not started: it is waited for."""
         self._first = [(session, start) for session in sessions]
         self._live = live
         self._lanes: dict[str, _Lane] = {}
@@ -182,6 +182,6 @@ async def _first(session: Session, start: int | None) -> int:
     else:
         return last + 1 if start is None else start
     pauses = Pauses()
-    while not await session.has_begun():  # noqa: ASYNC110  the server tells nobody of its own accord
+    while not await session.has_started():  # noqa: ASYNC110  the server tells nobody of its own accord
         await asyncio.sleep(max(pauses.length(LONGEST_PAUSE_SECONDS), SHORTEST_PAUSE_SECONDS))
     return start or 1

@@ -1,4 +1,4 @@
-"""Schedules and hubs of agent files: each is begun, or brought up to its file, as often as somebody asks for it."""
+"""Schedules and hubs of agent files: each is started, or brought up to its file, as often as somebody asks for it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass

@@ -32,8 +32,8 @@ from longhaul.starter.client.wire import (
     refusal_of,
     update_with_start,
 )
-from longhaul.starter.reach.connection import Naming, no_namespace
-from longhaul.starter.reach.query_retries import insist, send_again
+from longhaul.starter.connection.connect import Naming, no_namespace
+from longhaul.starter.connection.query_retries import insist, send_again
 from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import HUB, TASK_TIMEOUT, HubCard, HubStart, priority_of
 

@@ -23,7 +23,7 @@ class Inbox:
     """The longest waiting first."""
     silent: list[SessionCard] = field(default_factory=list[SessionCard])
     """Sessions that wait too, or may, but did not say for what."""
-    held: list[tuple[SessionCard, Status]] = field(default_factory=list[tuple[SessionCard, Status]])
+    quarantined: list[tuple[SessionCard, Status]] = field(default_factory=list[tuple[SessionCard, Status]])
     """Sessions that do nothing until somebody resumes them: what they have may be damaged, or not all of it known."""
     paused: list[tuple[SessionCard, Status]] = field(default_factory=list[tuple[SessionCard, Status]])
     """Sessions that somebody has paused; calls that wait in them are among the calls."""
@@ -35,7 +35,7 @@ class Inbox:
     @property
     def stopped(self) -> list[tuple[SessionCard, Status]]:
         """Sessions that do nothing until somebody resumes them, for either reason."""
-        return [*self.held, *self.paused]
+        return [*self.quarantined, *self.paused]
 
     def root_of(self, card: SessionCard) -> SessionCard | None:
         """Whoever waits for a sub-agent's answer asks there. None: it is no sub-agent's, or its root has closed."""
@@ -82,7 +82,7 @@ async def gather(
     return Inbox(
         calls=sorted(chosen, key=lambda pair: pair[1].asked_at),
         silent=sorted(found.silent, key=lambda card: card.waiting_since),
-        held=[] if narrowed else sorted(found.held, key=lambda pair: pair[0].waiting_since),
+        quarantined=[] if narrowed else sorted(found.quarantined, key=lambda pair: pair[0].waiting_since),
         paused=[] if narrowed else sorted(found.paused, key=lambda pair: pair[1].paused_since),
         parked=[] if narrowed else sorted(found.parked, key=lambda pair: pair[0].waiting_since),
     )
@@ -90,21 +90,21 @@ async def gather(
 
 def _take(card: SessionCard, waits: Waits, found: Inbox) -> None:
     found.calls.extend((card, call) for call in waits.calls)
-    if waits.host_away:
-        found.parked.append((card, waits.host_away))
-    if waits.hold or waits.paused_since:
+    if waits.host_unavailable:
+        found.parked.append((card, waits.host_unavailable))
+    if waits.quarantine or waits.paused_since:
         status = Status(
             session_id=card.session_id,
             user_id=card.user_id,
             agent=card.agent,
             model="",
             status=card.status,
-            hold=waits.hold,
+            quarantine=waits.quarantine,
             paused_since=waits.paused_since,
             paused_by=waits.paused_by,
             paused_why=waits.paused_why,
         )
-        (found.held if waits.hold else found.paused).append((card, status))
+        (found.quarantined if waits.quarantine else found.paused).append((card, status))
 
 
 async def _ask(card: SessionCard, session: Session, found: Inbox) -> None:
@@ -112,10 +112,10 @@ async def _ask(card: SessionCard, session: Session, found: Inbox) -> None:
     found.calls.extend((card, call) for call in calls)
     if not calls or card.status == "paused":
         status = await session.status()
-        if status.host_away:
-            found.parked.append((card, status.host_away))
-        if status.hold:
-            found.held.append((card, status))
+        if status.host_unavailable:
+            found.parked.append((card, status.host_unavailable))
+        if status.quarantine:
+            found.quarantined.append((card, status))
         elif status.paused_since:
             found.paused.append((card, status))
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 
 from longhaul.agent.plain.errors import LonghaulError
-from longhaul.starter.reach.connection import Unreachable
+from longhaul.starter.connection.connect import Unreachable
 from longhaul.starter.settings import Settings
 from longhaul.stores.memories.memories import KnowledgeBases, KnownDocument, Memories, Memory, MemoryOwner, Passage
 from longhaul.stores.memories.open_memories import open_knowledge, open_memories

@@ -9,11 +9,11 @@ from temporalio.client import WorkflowQueryFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from longhaul.agent.values.conversation.messages import HintBlock, UserMsg
-from longhaul.starter.client.reading.queries import QUERY_TIMEOUT, Asking, BlobsAway, NoWorker, Unexplained
+from longhaul.starter.client.reading.queries import QUERY_TIMEOUT, Asking, BlobsUnreachable, NoWorker, Unexplained
 from longhaul.starter.client.updates import Sending
 from longhaul.starter.client.wire import Refused, as_messages
-from longhaul.starter.reach.query_retries import Pauses
-from longhaul.workflows.contract import BLOBS_AWAY, CHECKPOINT, Status
+from longhaul.starter.connection.query_retries import Pauses
+from longhaul.workflows.contract import BLOBS_UNREACHABLE, CHECKPOINT, Status
 
 RESTORE_SECONDS = 120.0
 _ENDS = {
@@ -25,7 +25,7 @@ _ENDS = {
 
 
 class Ran(NamedTuple):
-    """A call of a tool that the new life may know nothing of."""
+    """A call of a tool that the new incarnation may know nothing of."""
 
     tool: str
     summary: str
@@ -37,14 +37,14 @@ class Ran(NamedTuple):
 
 
 class Rescued(NamedTuple):
-    hold: str
+    quarantine: str
     """What the session waits for now, and what may be missing; `resume` lets it go on."""
     ran: tuple[Ran, ...]
     """Behind its last checkpoint, in order."""
 
 
 async def rescue(asking: Asking, sending: Sending, by: str) -> Rescued:
-    """End the session's run and begin it anew. Raises Refused for one that is well, NoSession when there is none."""
+    """End the session's run and begin it again. Raises Refused for one that is well, NoSession when there is none."""
     if not await _why_lost(asking):
         raise Refused("the session answers, so there is nothing to rescue")
     ran = await _since_the_checkpoint(asking)
@@ -55,7 +55,7 @@ async def rescue(asking: Asking, sending: Sending, by: str) -> Rescued:
         f"had effects that you do not see: {calls}. Check before you repeat any."
     )
     await sending.update_with_start("observe", {"messages": as_messages(UserMsg("longhaul", [HintBlock(hint=hint)]))})
-    return Rescued((await _begun(asking)).hold, ran)
+    return Rescued((await _started(asking)).quarantine, ran)
 
 
 async def _why_lost(asking: Asking) -> str:
@@ -64,14 +64,14 @@ async def _why_lost(asking: Asking) -> str:
     try:
         await asking.handle.query("status", rpc_timeout=QUERY_TIMEOUT)
     except WorkflowQueryFailedError as error:
-        if BLOBS_AWAY in str(error):
+        if BLOBS_UNREACHABLE in str(error):
             raise Refused(f"there is nothing to rescue: {error}; it continues by itself") from error
         return str(error)
     except RPCError as error:
         match error.status:
             case RPCStatusCode.FAILED_PRECONDITION:
                 silence = await asking.explained(error)
-                if isinstance(silence, BlobsAway | NoWorker | Unexplained):
+                if isinstance(silence, BlobsUnreachable | NoWorker | Unexplained):
                     raise Refused(f"there is nothing to rescue: {silence}") from silence
                 return str(silence)
             case RPCStatusCode.NOT_FOUND:
@@ -94,12 +94,12 @@ async def _since_the_checkpoint(asking: Asking) -> tuple[Ran, ...]:
                 calls[event.event_id] = Ran(name, _text(event.user_metadata.summary), "may still run")
         elif event.event_type in _ENDS:
             attributes, how = _ENDS[event.event_type]
-            begun: int = getattr(event, attributes).scheduled_event_id
-            if begun in calls:
-                calls[begun] = calls[begun]._replace(how=how)
-            elif begun in checkpoints and how == "ended":
-                # What was begun before it, and had ended, is in it.
-                calls = {number: ran for number, ran in calls.items() if number > begun or ran.how == "may still run"}
+            started: int = getattr(event, attributes).scheduled_event_id
+            if started in calls:
+                calls[started] = calls[started]._replace(how=how)
+            elif started in checkpoints and how == "ended":
+                # What was started before it, and had ended, is in it.
+                calls = {number: ran for number, ran in calls.items() if number > started or ran.how == "may still run"}
     return tuple(calls.values())
 
 
@@ -110,11 +110,11 @@ def _text(payload: Payload) -> str:
         return ""
 
 
-async def _begun(asking: Asking) -> Status:
-    """Once the new life knows what it was."""
+async def _started(asking: Asking) -> Status:
+    """Once the new incarnation knows what it was."""
     pauses = Pauses()
     while True:
         status = await asking.query("status", Status)
-        if status.hold or status.generation > 1 or pauses.waited > RESTORE_SECONDS:
+        if status.quarantine or status.incarnation > 1 or pauses.waited > RESTORE_SECONDS:
             return status
         await pauses.rest()

@@ -1,5 +1,5 @@
 """One schedule: as somebody wants it, checked before the server is asked; and as it is shown, with its terms in words,
-its next time and its last firings.
+its next time and its last scheduled runs.
 """
 
 import re
@@ -31,7 +31,7 @@ _MEANS: dict[Overlap, str] = {
 
 
 class ScheduleTerms(OpenValue):
-    """When a schedule fires, and what becomes of each firing."""
+    """When a schedule fires, and what becomes of each scheduled run."""
 
     cron: str = sparse("")
     """Five fields, or a word as @daily; empty: `every_seconds` holds."""
@@ -40,11 +40,11 @@ class ScheduleTerms(OpenValue):
     every_seconds: float = sparse(0.0)
     overlap: Overlap = "skip"
     catch_up_seconds: float = 86_400.0
-    """After the server was down: how old a firing may be that is made up for."""
+    """After the server was down: how old a scheduled run may be that is made up for."""
     agent: str = sparse("")
     user: str | None = sparse(None)
     session: str = sparse("")
-    """The one that all firings go to; empty: each begins one of its own."""
+    """The one that all scheduled runs go to; empty: each begins one of its own."""
     prompt: str = sparse("")
     """As far as lists show it."""
     file: str = sparse("")
@@ -74,8 +74,8 @@ class ScheduleCard:
 
 
 @dataclass(frozen=True, slots=True)
-class PastFiring:
-    """One of the newest firings of a schedule."""
+class PastScheduledRun:
+    """One of the newest scheduled runs of a schedule."""
 
     at: str
     """ISO time at which it was due."""

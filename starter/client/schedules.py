@@ -1,5 +1,5 @@
 """Schedules: requests that Temporal makes at their times, whether or not anybody of ours is there; and what each
-firing came to.
+scheduled run came to.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ from longhaul.starter.client.schedule_cards import (
     PREFIX,
     BadSchedule,
     NoSchedule,
-    PastFiring,
+    PastScheduledRun,
     ScheduleCard,
     ScheduleTerms,
     WantedSchedule,
@@ -49,24 +49,24 @@ from longhaul.starter.client.schedule_cards import (
     terms_in,
     wanted_schedule,
 )
-from longhaul.starter.reach.connection import Naming
+from longhaul.starter.connection.connect import Naming
 from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import SCHEDULED, TASK_TIMEOUT, priority_of
 
 POLL_SECONDS, TELL_AGAIN_SECONDS = 0.1, 1.0
 
 
-async def fire_now(client: Client, schedule: ScheduleHandle, within: timedelta) -> PastFiring:
+async def fire_now(client: Client, schedule: ScheduleHandle, within: timedelta) -> PastScheduledRun:
     """What comes of it; "under way" if that is not known in time. Raises RPCError.
 
     The server forgets a trigger when another change comes in the same moment, so it is told again until it shows the
-    firing: the time that goes along is the firing's identity, and two of one second are one.
+    scheduled run: the time that goes along is the scheduled run's identity, and two of one second are one.
     """
     due, began, told = datetime.now(UTC).replace(microsecond=0), time.monotonic(), 0
-    came = PastFiring(due.isoformat(timespec="seconds"), "under way", why="the server has not started it yet")
+    came = PastScheduledRun(due.isoformat(timespec="seconds"), "under way", why="the server has not started it yet")
     while (spent := time.monotonic() - began) < within.total_seconds() or not told:
         seen = [one for one in (await schedule.describe()).info.recent_actions if one.scheduled_at == due]
-        if seen and (came := await past_firing(client, seen[-1])).state != "under way":
+        if seen and (came := await past_scheduled_run(client, seen[-1])).state != "under way":
             break
         if not seen and spent >= told * TELL_AGAIN_SECONDS:
             told += 1
@@ -85,23 +85,23 @@ async def fire_now(client: Client, schedule: ScheduleHandle, within: timedelta) 
     return came
 
 
-async def past_firing(client: Client, result: ScheduleActionResult) -> PastFiring:
+async def past_scheduled_run(client: Client, result: ScheduleActionResult) -> PastScheduledRun:
     at = result.scheduled_at.isoformat(timespec="seconds")
     action = cast(ScheduleActionExecutionStartWorkflow, result.action)  # the SDK knows of no other kind
     handle = client.get_workflow_handle(action.workflow_id, run_id=action.first_execution_run_id, result_type=Requested)
     try:
         if (await handle.describe()).status is WorkflowExecutionStatus.RUNNING:
-            return PastFiring(at, "under way")
+            return PastScheduledRun(at, "under way")
         came = await handle.result()
     except WorkflowFailureError as error:
-        return PastFiring(at, "failed", why=str(error.cause.__cause__ or error.cause))
+        return PastScheduledRun(at, "failed", why=str(error.cause.__cause__ or error.cause))
     except RPCError as error:
         if error.status is not RPCStatusCode.NOT_FOUND:
             raise
-        return PastFiring(at, "failed", why="the server no longer knows it")
+        return PastScheduledRun(at, "failed", why="the server no longer knows it")
     if came.left_out:
-        return PastFiring(at, "left out", why=came.left_out)
-    return PastFiring(at, "asked", came.session, came.reply_id)
+        return PastScheduledRun(at, "left out", why=came.left_out)
+    return PastScheduledRun(at, "asked", came.session, came.reply_id)
 
 
 Put = Literal["added", "changed", "unchanged"]
@@ -131,9 +131,9 @@ class Schedules:
     ) -> ScheduleCard:
         """Have `prompt` asked at the times of a cron line in a time zone, or every so often.
 
-        Each firing uses a new session, named by its time, or goes to `session`. The agent is as its file says
-        now: one that changes later changes nothing here. `overlap` is `skip` unless something else is said. A firing is
-        one request, however often it is tried.
+        Each scheduled run uses a new session, named by its time, or goes to `session`. The agent is as its file says
+        now: one that changes later changes nothing here. `overlap` is `skip` unless something else is said. A scheduled
+        run is one request, however often it is tried.
         """
         terms = ScheduleTerms(
             cron=cron,
@@ -150,7 +150,7 @@ class Schedules:
 
     async def put(self, wanted: WantedSchedule) -> Put:
         """Add it, or change one that is as another text of the same file has said. Whether it is paused, and what its
-        firings have come to, stays. Raises BadSchedule where the name is taken by anything else."""
+        scheduled runs have come to, stays. Raises BadSchedule where the name is taken by anything else."""
         before = await self.terms_before(wanted)
         if before is None:
             await self._create(wanted)
@@ -159,7 +159,7 @@ class Schedules:
             return "unchanged"
 
         def changed(there: ScheduleUpdateInput) -> ScheduleUpdate:
-            made = _made(self._settings, wanted)
+            made = _make_schedule(self._settings, wanted)
             made.state = there.description.schedule.state
             return ScheduleUpdate(made)
 
@@ -181,7 +181,7 @@ class Schedules:
         async with _explained(wanted.name):
             await self._client.create_schedule(
                 PREFIX + wanted.name,
-                _made(self._settings, wanted),
+                _make_schedule(self._settings, wanted),
                 memo={MEMO: wanted.terms.model_dump_json()},
             )
 
@@ -222,14 +222,14 @@ class Schedules:
             return terms_in((await found.memo()).get(MEMO))
         return terms_in((await self._client.data_converter.decode([kept], [str]))[0])
 
-    async def firings(self, name: str) -> Sequence[PastFiring]:
+    async def scheduled_runs(self, name: str) -> Sequence[PastScheduledRun]:
         """The newest ones, up to ten, the oldest first."""
         async with _explained(name):
             found = await self._handle(name).describe()
-            return [await past_firing(self._client, result) for result in found.info.recent_actions]
+            return [await past_scheduled_run(self._client, result) for result in found.info.recent_actions]
 
     async def pause(self, name: str, *, why: str = "") -> None:
-        """It fires no more until somebody resumes it; what it has begun goes on."""
+        """It fires no more until somebody resumes it; what it has started goes on."""
         async with _explained(name):
             await self._handle(name).pause(note=why or "paused by a person")
 
@@ -238,7 +238,7 @@ class Schedules:
         async with _explained(name):
             await self._handle(name).unpause(note="resumed by a person")
 
-    async def trigger(self, name: str, *, within: timedelta = timedelta(seconds=10)) -> PastFiring:
+    async def trigger(self, name: str, *, within: timedelta = timedelta(seconds=10)) -> PastScheduledRun:
         """Have it fire once now, also when it is paused; say what came of it: the session and its reply, or why it was
         left out. "under way" if that is not known `within` the time, as where no worker runs."""
         async with _explained(name):
@@ -253,7 +253,7 @@ class Schedules:
         return self._client.get_schedule_handle(PREFIX + name)
 
 
-def _made(settings: Settings, wanted: WantedSchedule) -> Schedule:
+def _make_schedule(settings: Settings, wanted: WantedSchedule) -> Schedule:
     terms = wanted.terms
     every = [ScheduleIntervalSpec(every=timedelta(seconds=terms.every_seconds))] if terms.every_seconds else []
     return Schedule(
@@ -264,14 +264,14 @@ def _made(settings: Settings, wanted: WantedSchedule) -> Schedule:
             task_queue=settings.task_queue,
             task_timeout=TASK_TIMEOUT,
             memo={MEMO: terms.model_dump_json()},
-            # As of the session that it asks: a firing waits for a worker too.
+            # As of the session that it asks: a scheduled run waits for a worker too.
             priority=priority_of(wanted.request.spec, terms.user, Naming(settings).indexed),
             static_summary=f"run of schedule {wanted.name}",
         ),
         spec=ScheduleSpec(
             cron_expressions=[terms.cron] if terms.cron else [], time_zone_name=terms.zone or None, intervals=every
         ),
-        # A firing takes a moment. One behind the other, each knows what the one before has come to.
+        # A scheduled run takes a moment. One behind the other, each knows what the one before has come to.
         policy=SchedulePolicy(
             overlap=ScheduleOverlapPolicy.BUFFER_ALL, catchup_window=timedelta(seconds=terms.catch_up_seconds)
         ),

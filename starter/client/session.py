@@ -8,9 +8,9 @@ from typing import Any, cast
 from temporalio.client import Client
 
 from longhaul.agent.entries import When
-from longhaul.agent.fold.agent_state import AgentState
-from longhaul.agent.letters.bodies import ExternalExecutionResultEvent, UserConfirmResultEvent
+from longhaul.agent.operations.bodies import ExternalExecutionResultEvent, UserConfirmResultEvent
 from longhaul.agent.plain.hooks import Hooks
+from longhaul.agent.reducer.agent_state import AgentState
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import PermissionRule
@@ -24,9 +24,9 @@ from longhaul.starter.client.cards import SessionCard
 from longhaul.starter.client.hooks import CLIENT_POINTS, Printing
 from longhaul.starter.client.reading.event_reader import Following, Questions, Until, events_of, message_of
 from longhaul.starter.client.reading.glance import Moves, glance, with_newest_try
+from longhaul.starter.client.reading.journal import Entries, SealedSegments, SessionReader
 from longhaul.starter.client.reading.live_stream import LiveStream
 from longhaul.starter.client.reading.queries import Asking
-from longhaul.starter.client.reading.record import Entries, SealedSegments, SessionReader
 from longhaul.starter.client.rescue import Rescued, rescue
 from longhaul.starter.client.session_requests import Steering
 from longhaul.starter.client.states.session_copies import Kept
@@ -46,9 +46,9 @@ from longhaul.starter.client.wire import (
     plain,
     start_operation,
 )
+from longhaul.starter.connection.connect import Naming
+from longhaul.starter.connection.query_retries import ask_seconds, insist
 from longhaul.starter.links import links
-from longhaul.starter.reach.connection import Naming
-from longhaul.starter.reach.query_retries import ask_seconds, insist
 from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import (
     EventPage,
@@ -155,8 +155,8 @@ class Session(Steering):
 
         Joined, the deltas of a block are its text, exactly once: what was told live (events without a `seq`) is left
         out of the recorded delta, and what was not told is in it. CUSTOM events say where what was told does not count,
-        since it is made anew (`restarted`) or is not what is recorded (`withdrawn`). `live` False: recorded events
-        alone. A request that was sent before is told from its beginning. `ReplyFold` makes a message of all that.
+        since it is made again (`restarted`) or is not what is recorded (`withdrawn`). `live` False: recorded events
+        alone. A request that was sent before is told from its beginning. `ReplyReducer` makes a message of all that.
         """
         inputs = await self._before_reply(inputs)
         seen = await self._reading.last_event()
@@ -212,7 +212,7 @@ class Session(Steering):
     ) -> str | None:
         """The same where nothing is being made and no request waits; else None, and nothing is asked for."""
         given = cast(str | Msg | Sequence[Msg], await self.hooks.before("reply", self, messages))
-        body = {**_asked(given, request_id, context, structured_model), "unless_busy": True}
+        body = {**_submit_body(given, request_id, context, structured_model), "unless_busy": True}
         answer = await self._sending.update_with_start("submit", body)
         return None if answer.get("busy") else str(answer["reply_id"])
 
@@ -224,7 +224,7 @@ class Session(Steering):
         when: When,
         structured_model: Asked,
     ) -> str:
-        body = _asked(messages, request_id, context, structured_model)
+        body = _submit_body(messages, request_id, context, structured_model)
         if when != "queue":
             body["when"] = when
         answer = await self._sending.update_with_start("submit", body)
@@ -273,8 +273,9 @@ class Session(Steering):
         rules: bool = False,
         approver: str = "",
     ) -> dict[str, str]:
-        """Decide alike on several calls, in one letter: on all, or, where one of them can't be taken, on none. Raises
-        Refused. Returns by call id what `confirm` returns, of the approvals that another person's has to follow."""
+        """Decide alike on several calls, in one operation: on all, or, where one of them can't be taken, on none.
+        Raises Refused. Returns by call id what `confirm` returns, of the approvals that another person's has to
+        follow."""
         decisions = [decision_on(call, "allow" if allow else "deny", reason, None, rules) for call in calls]
         return await self.decide(calls, decisions, approver)
 
@@ -282,7 +283,7 @@ class Session(Steering):
         self, calls: Sequence[PendingCall | str], decisions: Sequence[dict[str, Any]], approver: str = ""
     ) -> dict[str, str]:
         """The same, with a decision for each call as the body of `confirm` has it. Calls of several sub-agents are one
-        letter for each."""
+        operation for each."""
         told, places = dict[str, str](), [self._place(call) for call in calls]
         for place in dict.fromkeys(places):
             pairs = zip(calls, decisions, places, strict=True)
@@ -312,13 +313,13 @@ class Session(Steering):
             result["partial"] = True
         await self._update_where_it_waits(call_id, "external_result", {"results": [result], "by": by})
 
-    async def settle(
+    async def resolve(
         self, call_id: PendingCall | str, *, happened: bool, output: str = "", by: str = "", reason: str = ""
     ) -> None:
         """Say whether a call happened whose outcome is unknown; the model hears of it. A call of a sub-agent may be
         named by its id too. Raises Refused."""
         body = {"call_id": call_id_of(call_id), "happened": happened, "output": output, "by": by, "reason": reason}
-        await self._update_where_it_waits(call_id, "settle", body)
+        await self._update_where_it_waits(call_id, "resolve", body)
 
     async def _update_where_it_waits(self, call_id: PendingCall | str, name: str, body: dict[str, Any]) -> None:
         """Of a call that has only its id the sub-agents are asked when the session itself has refused it."""
@@ -348,7 +349,7 @@ class Session(Steering):
             settings.web_ui, settings.trace_url, {**values, "conversation": conversation, "namespace": namespace}
         )
 
-    async def has_begun(self) -> bool:
+    async def has_started(self) -> bool:
         """Whether the server knows of it, open or closed."""
         return await insist(self._asking.was_there)
 
@@ -367,7 +368,7 @@ class Session(Steering):
 
     async def pending(self) -> list[PendingCall]:
         """The calls that wait for a person or an outside system, in the session and in all sub-agents below it that
-        are open: of those `at` says where, and `path` whose. `confirm`, `external_result` and `settle` here answer
+        are open: of those `at` says where, and `path` whose. `confirm`, `external_result` and `resolve` here answer
         them there."""
         return [each.listed for each in await self.tree.pending()]
 
@@ -404,7 +405,7 @@ class Session(Steering):
         )
 
     async def stop_background(self, call_id: str | None = None, *, by: str = "") -> dict[str, str]:
-        """Stop the command or the sub-agent in the background that this call has begun; without one, all of them.
+        """Stop the command or the sub-agent in the background that this call has started; without one, all of them.
 
         Waits up to fifteen seconds for their ends. Returns by call id how each has ended: of a command `stopped`, or
         `unknown` where its worker is gone; of a sub-agent `interrupted`, or as its task had ended before; empty while
@@ -418,7 +419,7 @@ class Session(Steering):
 
     async def state(self) -> AgentState:
         """AgentState with its whole context, as of one moment."""
-        return (await self._reading.ledger()).state
+        return (await self._reading.session()).state
 
     async def rescue(self, *, by: str = "") -> Rescued:
         """End a session whose tasks fail for good, and begin it again from its last checkpoint; it is held then, and
@@ -427,7 +428,7 @@ class Session(Steering):
 
     async def settings(self) -> AgentSpec:
         """What a running session was set up with, and what `configure` has changed since."""
-        return (await self._reading.ledger()).spec
+        return (await self._reading.session()).spec
 
     def context(self) -> AsyncIterator[Msg]:
         """What the model is shown: the summary, when there is one, and the messages since."""
@@ -459,7 +460,7 @@ class Session(Steering):
 
         Recorded ones have a `seq`: each comes once, in order, and a client that comes back goes on from the one after
         its last. Between them, unless `live` is False, comes what is made while it is made: without `seq`, from the
-        newest attempt, and replaced by what is recorded of it. CUSTOM events say when that begins anew (`restarted`),
+        newest attempt, and replaced by what is recorded of it. CUSTOM events say when that begins again (`restarted`),
         lacks something (`lost`) or can't be had here (`live_unavailable`).
         """
         async with aclosing(self.following(start, live=live)) as following:
@@ -509,7 +510,7 @@ class Session(Steering):
                 return await self._submit(inputs, request_id, context, when, structured_model)
 
 
-def _asked(
+def _submit_body(
     messages: str | Msg | Sequence[Msg] | None, request_id: str | None, context: Given, structured_model: Asked
 ) -> dict[str, Any]:
     """The body of `submit`."""

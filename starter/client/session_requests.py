@@ -67,7 +67,7 @@ class Steering:
     ) -> str:
         """End the reply that is being made, or just the named one; a message becomes the next request.
 
-        Of a request that has not begun the named reply never will be; its message is empty, and says `interrupted`.
+        Of a request that has not started the named reply never will be; its message is empty, and says `interrupted`.
         Returns the reply's id. Raises Refused when there is no such reply or request.
         """
         given = None if message is None else await self.hooks.before("reply", self, message)
@@ -114,7 +114,8 @@ class Steering:
         return dict((await self._sending.update("budget", body))["limits"])
 
     async def resume(self, *, by: str = "") -> None:
-        """Let a session go on that is paused, or held (`Status.hold` says why). Raises Refused when it is neither."""
+        """Let a session go on that is paused, or held (`Status.quarantine` says why). Raises Refused when it is
+        neither."""
         await self._sending.update("resume", {"by": by})
 
 
@@ -175,7 +176,7 @@ async def _done(status: Ask, before: Status, moves: Moves) -> bool:
         if not now.compressing:
             return False  # by the time that it could have been done there was nothing that could go
         if now.status in ("waiting", "paused"):
-            whom = "somebody to resume it" if now.hold or now.paused_since else "answers to its open calls"
+            whom = "somebody to resume it" if now.quarantine or now.paused_since else "answers to its open calls"
             raise CompressionPending(
                 f"session {now.session_id!r} will do it when it continues; it waits for {whom}, see "
                 f"`longhaul show {now.session_id}`"

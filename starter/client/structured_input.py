@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from longhaul.agent.plain.errors import missing, shown
+from longhaul.agent.plain.errors import missing, short_form
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.starter.client.wire import Asked, Refused, asked_schema
 from longhaul.starter.visible import harmless, one_line, visible
@@ -43,7 +43,7 @@ class InputForm:
 
         if not isinstance(value, dict):
             names = ", ".join(field.name for field in fields_of(self.schema))
-            return f"the answer is no JSON object (it is {shown(value)}); give one with {names or 'no fields'}"
+            return f"the answer is no JSON object (it is {short_form(value)}); give one with {names or 'no fields'}"
         given = cast(dict[str, Any], value)
         try:
             self._checking.check(given)
@@ -98,17 +98,19 @@ class InputField:
                 return written
             case "choice":
                 raise ValueError(
-                    f"{self.name}: {shown(written)} is none of {', '.join(self.choices)}; type one of them"
+                    f"{self.name}: {short_form(written)} is none of {', '.join(self.choices)}; type one of them"
                 )
             case "yes or no" if written.lower() in _YES:
                 return _YES[written.lower()]
             case "yes or no":
-                raise ValueError(f"{self.name}: {shown(written)} is neither yes nor no; type one of the two")
+                raise ValueError(f"{self.name}: {short_form(written)} is neither yes nor no; type one of the two")
             case _:
                 try:
                     return json.loads(written, parse_constant=_no_number)
                 except (ValueError, RecursionError):
-                    raise ValueError(f"{self.name}: {shown(written)} is no {self.kind}; type it as in JSON") from None
+                    raise ValueError(
+                        f"{self.name}: {short_form(written)} is no {self.kind}; type it as in JSON"
+                    ) from None
 
 
 def fields_of(schema: Schema) -> Iterator[InputField]:
@@ -141,7 +143,7 @@ def fill_in(
     before, of which an empty line keeps a field. `ask` raises EOFError where nobody types any more."""
     value = dict(kept or {})
     for field in fields_of(schema):
-        before = shown(value[field.name]) if field.name in value else ""
+        before = short_form(value[field.name]) if field.name in value else ""
         while True:
             line = ask(f"{one_line(visible(field.question(before)))}: ")
             if not line.strip() and (before or not field.required):
@@ -174,7 +176,7 @@ def _meant(field: object, root: Schema) -> Schema:
 def _complaints(error: ValidationError) -> Iterator[str]:
     for one in error.errors(include_url=False)[:10]:
         place = ".".join(str(part) for part in one["loc"]) or "the answer"
-        yield f"- {place}: {one['msg'].removeprefix('Value error, ')} (it is {shown(one.get('input'))})"
+        yield f"- {place}: {one['msg'].removeprefix('Value error, ')} (it is {short_form(one.get('input'))})"
 
 
 def _no_number(name: str) -> None:

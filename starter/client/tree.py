@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from longhaul.agent.values.budget import Raise
 from longhaul.agent.values.subagents import Child
-from longhaul.starter.client.cards import SessionCard, by_ids, listed, open_below
+from longhaul.starter.client.cards import SessionCard, by_ids, card_and_waits, open_below
 from longhaul.starter.client.reading.queries import NoSession
 from longhaul.starter.client.wire import Refused, raised
 from longhaul.workflows.contract import PendingCall, SubAgentPlace
@@ -76,7 +76,7 @@ class SessionTree:
     async def pending(self) -> list[WaitingBelow]:
         """What waits in the session and in all sub-agents that are open, as `Session.own_pending` tells it: its own
         first, then in the order in which they were started. A decision is bound to what is shown here, as everywhere.
-        One whose task has ended is open where something is still wanted of it, as of a call in doubt."""
+        One whose task has ended is open where something is still wanted of it, as of a call of unknown outcome."""
         return await self._below(self._root, (), [])
 
     async def asking(self) -> tuple[list[OpenBelow], bool]:
@@ -107,7 +107,7 @@ class SessionTree:
         leads = {row.parent_id for row in rows}
         found = list[OpenBelow]()
         for row in rows:
-            card, waits = await listed(row)
+            card, waits = await card_and_waits(row)
             calls = waits.calls if waits is not None else ()
             asks = tuple(call for call in calls if _is_asked(call))
             found.append(OpenBelow(self._attached(card), card, asks, row.id in leads))
@@ -158,12 +158,12 @@ class SessionTree:
                 raise
             return []
         found = [WaitingBelow(session, call, above) for call in here.calls]
-        begun = [child for child in here.children if child.workflow_id]
-        leads = any(not child.outcome for child in begun)
+        started = [child for child in here.children if child.workflow_id]
+        leads = any(not child.outcome for child in started)
         asks = here.status != WORKING and any(map(_is_asked, here.calls))
         if above and not leads and not asks and here.status != IDLE:
             moving.append(session)
-        deeper = await asyncio.gather(*(self._of_child(session, child, above, moving) for child in begun))
+        deeper = await asyncio.gather(*(self._of_child(session, child, above, moving) for child in started))
         return [*found, *(each for part in deeper for each in part)]
 
     async def _of_child(

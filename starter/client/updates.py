@@ -15,13 +15,13 @@ from temporalio.client import WithStartWorkflowOperation, WorkflowUpdateFailedEr
 from temporalio.service import RPCError
 
 from longhaul.activities.context.attachments import LONGEST_BASE64, MOST_PIXELS_A_SIDE, sound
-from longhaul.agent.letters.approval_operations import BadKey, keys_of, signed
-from longhaul.agent.letters.bodies import Confirm
+from longhaul.agent.operations.approval_operations import BadKey, keys_of, signed
+from longhaul.agent.operations.bodies import Confirm
 from longhaul.agent.values.conversation.messages import DataBlock
 from longhaul.starter.client.reading.queries import Asking
 from longhaul.starter.client.states.deletion import look_again
 from longhaul.starter.client.wire import Refused, check_size, plain, refusal_of, title_in, update_with_start
-from longhaul.starter.reach.query_retries import AT_ONCE, Pauses, send_again
+from longhaul.starter.connection.query_retries import AT_ONCE, Pauses, send_again
 from longhaul.starter.settings import Settings
 from longhaul.stores.blobs.blobs import BlobsUnavailable
 from longhaul.workflows.contract import PendingCall
@@ -50,7 +50,7 @@ Place = tuple[str, object]
 async def check_attachments(name: str, body: Mapping[str, Any]) -> None:
     """Raise Refused, which names the place, for the first one that is broken, not what it says it is, or too large.
 
-    `name`: of the letter. What has another shape than it should is left to the session, which refuses it.
+    `name`: of the operation. What has another shape than it should is left to the session, which refuses it.
     """
     if found := list(_attachments(body)):
         await asyncio.to_thread(_check, name, found)
@@ -198,7 +198,7 @@ class Deciding:
         named = {**body, "reply_id": seen[0].reply_id, "decisions": bound}
         offered = signed(Confirm.model_validate(named), keys[0], self._workflow_id, time.time_ns() // 1_000_000)
         answer = await self._sending.update("confirm", offered.model_dump(mode="json", exclude_defaults=True))
-        await self._checked(int(answer["offer"]))
+        await self._checked(int(answer["decisions_at"]))
         return answer
 
     async def _seen(self, calls: Sequence[PendingCall | str]) -> list[PendingCall]:
@@ -208,11 +208,11 @@ class Deciding:
         pending = await self._asking.query("pending", list[PendingCall])
         return [*seen, *(call for call in pending if call.call_id in calls)]
 
-    async def _checked(self, offer: int) -> None:
+    async def _checked(self, decisions_at: int) -> None:
         """Wait for the worker's finding."""
         pauses = Pauses()
         while True:
-            (why,) = (await self._asking.query("offer", dict[str, str | None], offer)).values()
+            (why,) = (await self._asking.query("verification", dict[str, str | None], decisions_at)).values()
             if why:
                 raise Refused(f"confirm: {why}")
             if why is not None:

@@ -167,11 +167,11 @@ class UserAgent:
         form = None if structured_model is None else InputForm(structured_model)
         await self.observe(messages)
         heard = tuple(self._heard)
-        said = await self._asked(UserQuestion(uuid.uuid4().hex, self.name, heard, form))
+        said = await self._ask(UserQuestion(uuid.uuid4().hex, self.name, heard, form))
         self._heard = self._heard[len(heard) :]
         return said
 
-    async def _asked(self, question: UserQuestion) -> Msg:
+    async def _ask(self, question: UserQuestion) -> Msg:
         source = self._source or UserAgent._for_all
         for _ in range(MOST_TRIES):
             said = await source(question)

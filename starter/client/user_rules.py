@@ -11,8 +11,8 @@ from longhaul.agent.views.would_pass import WouldPass
 from longhaul.starter.client.reading.queries import Asking
 from longhaul.starter.client.updates import Sending
 from longhaul.starter.client.wire import Refused, plain
-from longhaul.starter.reach.connection import Unreachable
-from longhaul.starter.reach.storage_places import why_another_store, why_no_rule_holds
+from longhaul.starter.connection.connect import Unreachable
+from longhaul.starter.connection.storage_places import why_another_store, why_no_rule_holds
 from longhaul.starter.settings import Settings
 from longhaul.stores.state.open_store import open_store
 from longhaul.stores.state.store import BadStoreSetting, RuleChange, StateStore, StoreError, UserRules

@@ -20,7 +20,7 @@ from longhaul.agent.plain.errors import LonghaulError
 from longhaul.agent.values.budget import Raise
 from longhaul.agent.values.conversation.messages import Msg, UserMsg, title_of
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.starter.reach.connection import Naming
+from longhaul.starter.connection.connect import Naming
 from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import (
     AGENT,

@@ -209,16 +209,16 @@ def event_rows(found: Sequence[AgentEvent]) -> Iterator[EventRow]:
     tools = {event.tool_call_id: event.tool_call_name for event in found if event.tool_call_name}
     for event in found:
         what = event.name if event.type == "CUSTOM" else event.type
-        text = " ".join("; ".join(_told(event, tools)).split())
+        text = " ".join("; ".join(_describe_event(event, tools)).split())
         yield EventRow(event.seq, event.created_at, marked(what.lower().replace("_", " ")), brief(text, GIST_CHARS))
 
 
-def _told(event: AgentEvent, tools: Mapping[str, str]) -> Iterator[str]:
+def _describe_event(event: AgentEvent, tools: Mapping[str, str]) -> Iterator[str]:
     match event.type:
         case render.CONFIRMED:
             yield from (line.plain for line in render.decided(event, lambda call: tools.get(call, call)))
         case "REQUIRE_USER_CONFIRM" | "REQUIRE_EXTERNAL_EXECUTION":
-            yield from (line.plain for line in render.asked(event))
+            yield from (line.plain for line in render.waiting_calls_text(event))
         case "CUSTOM":
             line = render.stillness(event) or render.line_of(event)
             yield "" if line is None else line.plain

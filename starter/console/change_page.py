@@ -9,7 +9,7 @@ from urllib.parse import quote
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
 
-from longhaul.agent.letters.answers import Compacted
+from longhaul.agent.operations.answers import Compacted
 from longhaul.agent.values.permission import Behavior, PermissionMode
 from longhaul.starter.console.changes import or_told, then
 from longhaul.starter.console.console_request import Visit

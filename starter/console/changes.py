@@ -12,7 +12,7 @@ from typing import Any
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp
 
-from longhaul.agent.letters.answers import BackgroundEnds
+from longhaul.agent.operations.answers import BackgroundEnds
 from longhaul.agent.plain.ids import check_name
 from longhaul.starter.console import call_pages, pages, session_page
 from longhaul.starter.console.console_request import NAMED, Visit, message_of
@@ -26,7 +26,7 @@ from longhaul.workflows.contract import PendingCall, Status
 
 MOST_TOGETHER = 100
 """Calls that one message decides on."""
-SENT = {"pause": "", "resume": "", "interrupt": "", "step": "", "settle": "settled", "notify": "woken"}
+SENT = {"pause": "", "resume": "", "interrupt": "", "step": "", "resolve": "resolved", "notify": "woken"}
 """Operations that are sent as their forms are filled in, each with the word for what the inbox then says; empty where
 the session's own page shows it."""
 
@@ -158,7 +158,7 @@ async def stop(visit: Visit) -> Response:
 
     async def done() -> Response:
         if not call_id and not everything:
-            # To the letter no name means all of it, which has a button of its own.
+            # To the operation no name means all of it, which has a button of its own.
             raise wrong("call_id", call_id, "send the id of the call that began what is to stop")
         made: BackgroundEnds = await visit.ask("stopBackground", body={"call_id": call_id} if call_id else {})
         ends = made.ends.values()

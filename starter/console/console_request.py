@@ -22,7 +22,7 @@ from starlette.responses import Response
 
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, Msg, TextBlock, UserMsg
 from longhaul.starter.client.updates import MEDIA_TYPES
-from longhaul.starter.provision.web_ui import is_own
+from longhaul.starter.dev_server.web_ui import is_own
 from longhaul.starter.serve.event_stream import LAST_EVENT_ID
 from longhaul.starter.serve.problems import Problem, wrong
 from longhaul.starter.serve.request_checks import MOST_BODY_BYTES, caller_of, carried_out, check_body, read_body

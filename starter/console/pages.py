@@ -52,7 +52,7 @@ TOLD = {
     "denied-all": "Denied. The model reads why, and its session goes on.",
     "first": "Your approval counts; another person's has to follow.",
     "edited": "Allowed, with your arguments.",
-    "settled": "Settled.",
+    "resolved": "Resolved.",
     "handed": "The result is handed in.",
     "answered": "The answer is on its way to the server that asked.",
     "woken": "The session knows of the event.",
@@ -128,13 +128,13 @@ async def inbox(visit: Visit) -> ASGIApp:
     found, day = await asyncio.gather(visit.ask("inbox", asked), visit.ask("lastDay"))
     start = number(visit, "from", 0)
     end = start + PAGE_CALLS
-    waiting = [one for one in found.calls if one.call.waits_for != "wake-up"]
-    asleep = [one for one in found.calls if one.call.waits_for == "wake-up"]
+    waiting = [one for one in found.calls if one.call.waits_for != "event"]
+    asleep = [one for one in found.calls if one.call.waits_for == "event"]
     return await page(
         "inbox",
         visit,
         groups=list(_groups(visit, waiting, waiting[start:end])),
-        asleep=[_asked(visit, one) for one in asleep[:PAGE_CALLS]],
+        asleep=[_waiting_row(visit, one) for one in asleep[:PAGE_CALLS]],
         total=len(waiting),
         waiting=len(waiting),
         asked={name: asked.get(name, "") for name in FILTERS},
@@ -142,7 +142,7 @@ async def inbox(visit: Visit) -> ASGIApp:
         cost="" if day.sessions is None else spent(day),
         earlier=visit.listed("", asked, max(start - PAGE_CALLS, 0)) if start else "",
         later=visit.listed("", asked, end) if end < len(waiting) else "",
-        **{name: getattr(found, name)[:PAGE_CALLS] for name in ("silent", "held", "paused")},
+        **{name: getattr(found, name)[:PAGE_CALLS] for name in ("silent", "quarantined", "paused")},
     )
 
 
@@ -159,11 +159,11 @@ def _groups(visit: Visit, waiting: Sequence[Asked], shown: Sequence[Asked]) -> I
             marked(found[0].session.title),
             counts[name],
             review,
-            tuple(_asked(visit, one) for one in found),
+            tuple(_waiting_row(visit, one) for one in found),
         )
 
 
-def _asked(visit: Visit, one: Asked) -> WaitingRow:
+def _waiting_row(visit: Visit, one: Asked) -> WaitingRow:
     link = visit.row_link(one.session, "call", id=one.call.call_id)
     return waiting_row(one.call, one.session, link, one.root)
 

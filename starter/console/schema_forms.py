@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, cast
 
-from longhaul.agent.letters.result_operations import ACTIONS
+from longhaul.agent.operations.result_operations import ACTIONS
 from longhaul.agent.permission.preview import NAME_CHARS, brief
 from longhaul.agent.plain.text import parsed, told_apart
 from longhaul.agent.values.conversation.messages import ServerAsked, ServerQuestion
@@ -58,7 +58,7 @@ def fields_of(arguments: str, schema: Schema) -> list[Field]:
 
 def _field(name: str, schema: Schema, given: Mapping[str, Any], *, is_wanted: bool) -> Field:
     kind, choices = _kind(schema, given.get(name), is_given=name in given)
-    value = _shown(kind, given[name]) if name in given else ""
+    value = _field_text(kind, given[name]) if name in given else ""
     if kind == "text" and len(value) <= _LINE_CHARS and "\n" not in value and name in given:
         kind = "line"
     description = schema.get("description")
@@ -110,7 +110,7 @@ def _kind(schema: Schema, value: object, *, is_given: bool) -> tuple[str, tuple[
             return "json", ()
 
 
-def _shown(kind: str, value: object) -> str:
+def _field_text(kind: str, value: object) -> str:
     return value if isinstance(value, str) and kind != "json" else json.dumps(value)
 
 

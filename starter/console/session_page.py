@@ -73,9 +73,9 @@ def _lines(status: Status) -> list[str]:
 
 
 def _standing_word(status: Status, calls: Sequence[PendingCall]) -> str:
-    if status.hold:
+    if status.quarantine:
         return "quarantined"
-    sleeps = bool(calls) and all(one.waits_for == "wake-up" for one in calls)
+    sleeps = bool(calls) and all(one.waits_for == "event" for one in calls)
     return "asleep" if sleeps and status.status == "waiting" else status.status
 
 
@@ -96,15 +96,16 @@ class Trouble:
 def troubles(visit: Visit, status: Status, calls: Sequence[PendingCall]) -> list[Trouble]:
     """The worst first."""
     found = list[Trouble]()
-    if status.hold:
-        says = f"Its earlier state is uncertain: {marked(status.hold)}. Look at its transcript; if it is right, resume."
+    if status.quarantine:
+        says = f"Its earlier state is uncertain: {marked(status.quarantine)}. "
+        says += "Look at its transcript; if it is right, resume."
         found.append(Trouble("quarantined", says, "Resume", "resume"))
     if status.checkpoint_error:
         says = f"Its store has nothing newer than entry {status.saved_seq}: {marked(status.checkpoint_error)}."
         found.append(Trouble("damaged", says, "Export its state", link=visit.here("state")))
     for one in calls:
         link = visit.here("call", id=one.call_id)
-        if one.waits_for == "settlement":
+        if one.waits_for == "resolution":
             says = f"Nobody knows whether {marked(one.tool)} ran. Check the system that it acts on."
             found.append(Trouble("unknown outcome", says, "Say what happened", link=link))
         elif one.expired_at:
@@ -116,7 +117,7 @@ def troubles(visit: Visit, status: Status, calls: Sequence[PendingCall]) -> list
         step = " It takes one step now." if status.stepping else " Nothing new starts until it is resumed."
         says = f"By {by}, {ago(status.paused_since)}{why}.{step}"
         found.append(Trouble("paused", says, "Resume", "resume"))
-    away = status.outage.told() if status.outage else status.host_away or status.lacking
+    away = status.outage.told() if status.outage else status.host_unavailable or status.lacking
     if not away and status.shutdown_interrupted:
         away = "its worker was shut down, and no other worker has taken it yet"
     if away:

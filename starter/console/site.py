@@ -86,11 +86,11 @@ class _Entry:
         self._home = served.root_path + PATH
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        begun = False
+        started = False
 
         async def sending(message: Message) -> None:
-            nonlocal begun
-            begun = True
+            nonlocal started
+            started = True
             if message["type"] == "http.response.start":
                 message["headers"] = [*message.get("headers", ()), *HEADERS]
             await send(message)
@@ -102,9 +102,9 @@ class _Entry:
         except ClientDisconnect:
             return
         except Exception as error:
-            if begun:
+            if started:
                 raise
-            answer = await self._told(request, problem_of(error))
+            answer = await self._answer_problem(request, problem_of(error))
             await answer(scope, receive, sending)
 
     async def _answer(self, request: Request) -> ASGIApp:
@@ -123,7 +123,7 @@ class _Entry:
     async def _filled_in(self, request: Request) -> ASGIApp:
         raise Problem("method", f"{request.method}: send GET here", headers={"Allow": "GET"})
 
-    async def _told(self, request: Request, problem: Problem) -> Response:
+    async def _answer_problem(self, request: Request, problem: Problem) -> Response:
         if problem.kind == "unauthorized":
             if request.method == "POST" or request.scope["path"].endswith("/events"):
                 return await pages.problem_page(None, self._home, problem)

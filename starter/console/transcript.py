@@ -83,8 +83,9 @@ def fitted(text: str, most: int = 20_000) -> str:
 
 
 GIST_CHARS = 200
-_SHOWN = {"person", "outside", "wake-up"}
-"""Of a call that waits for these there is something to show as long as its tool is known; what is in doubt has run."""
+_SHOWN = {"person", "outside", "event"}
+"""Of a call that waits for these there is something to show as long as its tool is known; what is of unknown outcome
+has run."""
 _KINDS = {"+": "added", "-": "removed", "@": "place"}
 
 

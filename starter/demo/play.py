@@ -1,4 +1,4 @@
-"""The demo, act by act: an agent mends a project while its worker and its server are killed under it; each step is
+"""The demo, act by act: an agent fixes a project while its worker and its server are killed under it; each step is
 said with its number.
 """
 
@@ -18,10 +18,10 @@ from longhaul.starter.cli.terminal.key_presses import ask
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
+from longhaul.starter.connection.query_retries import Pauses
 from longhaul.starter.demo import story
 from longhaul.starter.demo.stage import TASK_QUEUE, Stage, StageFailed
 from longhaul.starter.demo.story import Cost
-from longhaul.starter.reach.query_retries import Pauses
 from longhaul.starter.render import FAILED_LINES, end_of
 from longhaul.starter.settings import SettingsOfTheUser
 from longhaul.workflows.contract import PendingCall

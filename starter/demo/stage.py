@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
-from longhaul.starter.provision.processes import bound_to_parent, kill_group, tail, worker_command
-from longhaul.starter.provision.temporal_cli import Say, find_temporal
+from longhaul.starter.dev_server.dev_server import DevServer, DevServerSettings
+from longhaul.starter.dev_server.processes import bound_to_parent, kill_group, tail, worker_command
+from longhaul.starter.dev_server.temporal_cli import Say, find_temporal
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
 
 START_SECONDS = 30.0

@@ -167,7 +167,7 @@ def complaints(project: Path, told: Activities, reply: Msg) -> list[str]:
     answered = Counter(result.id for result in results)
     edits = [result for result in results if result.name == "Edit"]
     shipped = (PROJECT / BROKEN_FILE).read_text(encoding="utf-8")
-    is_mended = (project / BROKEN_FILE).read_text(encoding="utf-8") == shipped.replace(BEFORE, AFTER)
+    is_fixed = (project / BROKEN_FILE).read_text(encoding="utf-8") == shipped.replace(BEFORE, AFTER)
     names = [
         path.name for path in PROJECT.iterdir() if path.is_file() and path.name not in ("__init__.py", BROKEN_FILE)
     ]
@@ -178,7 +178,7 @@ def complaints(project: Path, told: Activities, reply: Msg) -> list[str]:
         "the edit did not succeed exactly once": [edit.state for edit in edits] == [ToolResultState.SUCCESS],
         "the history does not hold exactly one completed Edit": told.completed["Edit"] == 1,
         "no worker was killed in a model call": told.repeated[CALL_MODEL] == 1,
-        "the file is not the old one with just that change": is_mended,
+        "the file is not the old one with just that change": is_fixed,
         "another file of the project was changed": untouched,
         "the project's tests are not green": tests_are_green(project),
     }

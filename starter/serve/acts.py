@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from pydantic.fields import FieldInfo
 from starlette.responses import Response
 
-from longhaul.agent.letters.all_letters import LetterRow
-from longhaul.agent.letters.bodies import Submit
+from longhaul.agent.operations.all_operations import OperationRow
+from longhaul.agent.operations.bodies import Submit
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.states.state_json import BadPath
 from longhaul.starter.serve.problems import Problem, wrong
@@ -37,7 +37,7 @@ from longhaul.workflows.contract import PendingCall
 Found = TypeVar("Found")
 
 
-def by_letter(row: LetterRow[Any]) -> Handler:
+def by_operation(row: OperationRow[Any]) -> Handler:
     """What the row's method makes of the body's fields, which are its arguments, in the caller's name."""
     fields: dict[str, FieldInfo] = row.body.model_fields
     (answered,) = row.answer.model_fields if row.answer is not None else ("",)

@@ -49,11 +49,11 @@ class McpDoor:
             return
         from longhaul.starter.serve.mcp_server import answer, replayed  # noqa: PLC0415  needs the extra
 
-        begun = False
+        started = False
 
         async def sending(message: Message) -> None:
-            nonlocal begun
-            begun = True
+            nonlocal started
+            started = True
             await send(message)
 
         authorization = request.headers.get("authorization")
@@ -61,7 +61,7 @@ class McpDoor:
         try:
             await while_let_in(caller, lambda: known_caller(self._served, authorization), work)
         except Problem as problem:
-            if begun:
+            if started:
                 raise
             await problem.response()(scope, receive, send)
 

@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 from temporalio.api.common.v1 import Payload, Payloads
 from temporalio.converter import PayloadCodec
 
-from longhaul.starter.reach.connection import keyring_in
+from longhaul.starter.connection.connect import keyring_in
 from longhaul.starter.serve.problems import Problem, problem_of, wrong
 from longhaul.starter.serve.request_checks import caller_of, read_body
 from longhaul.starter.serve.requests import Served

@@ -55,7 +55,7 @@ class Events:
         self._may_read = may_read
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Raises NoSession and Problem before the answer has begun, and nothing after."""
+        """Raises NoSession and Problem before the answer has started, and nothing after."""
         del scope
         async with aclosing(self._following), self._counted():
             ending = {
@@ -76,7 +76,7 @@ class Events:
             if step.done() and (error := step.exception()) is not None:
                 raise error
             await writer.begin()
-            while (why := await self._told(writer, step, ending)) is None:
+            while (why := await self._write_next(writer, step, ending)) is None:
                 if step.done():
                     step = asyncio.create_task(self._following.next())
             await writer.end(why, self._next)
@@ -85,7 +85,9 @@ class Events:
         finally:
             step.cancel()
 
-    async def _told(self, writer: "_Writer", step: "asyncio.Task[list[AgentEvent]]", ending: "Endings") -> str | None:
+    async def _write_next(
+        self, writer: "_Writer", step: "asyncio.Task[list[AgentEvent]]", ending: "Endings"
+    ) -> str | None:
         """Write what comes next, or a sign of life; why it was the last, or None."""
         await asyncio.wait({step, *ending}, timeout=HEARTBEAT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         for task, why in ending.items():
@@ -96,7 +98,7 @@ class Events:
             return None
         if (error := step.exception()) is not None:
             closed = isinstance(error, NoSession) and not isinstance(error, NoReply)
-            return "closed" if closed else problem_of(_foreseen(error)).detail
+            return "closed" if closed else problem_of(_expected_error(error)).detail
         if not self._may_read():
             return "unauthorized"
         for event in step.result():
@@ -205,7 +207,7 @@ async def _set(event: asyncio.Event) -> None:
     await event.wait()
 
 
-def _foreseen(error: BaseException) -> Exception:
+def _expected_error(error: BaseException) -> Exception:
     if not isinstance(error, Exception):
         raise error
     return error

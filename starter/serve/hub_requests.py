@@ -9,8 +9,8 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from longhaul.agent.hub_membership import LeaveHub
-from longhaul.agent.letters.bodies import Messages, from_outside
-from longhaul.agent.letters.peer_operations import MOST_WORDS
+from longhaul.agent.operations.bodies import Messages, from_outside
+from longhaul.agent.operations.peer_operations import MOST_WORDS
 from longhaul.agent.plain.ids import MAX_ID_CHARS
 from longhaul.agent.plain.values import Many, Value, sparse
 from longhaul.agent.values.hubs import MOST_MEMBERS

@@ -127,13 +127,13 @@ async def answer(served: Served, caller: Caller, scope: Scope, receive: Receive,
 
 def replayed(body: bytes, receive: Receive) -> Receive:
     """A request whose body was read already."""
-    begun = False
+    started = False
 
     async def receiving() -> Message:
-        nonlocal begun
-        if begun:
+        nonlocal started
+        if started:
             return await receive()
-        begun = True
+        started = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return receiving

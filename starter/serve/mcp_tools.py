@@ -15,8 +15,8 @@ from pydantic import BaseModel, Field, create_model
 from starlette.datastructures import Headers
 
 from longhaul.agent.entries import When
-from longhaul.agent.letters.all_letters import LETTERS, LetterRow
-from longhaul.agent.letters.bodies import Binding, Submit
+from longhaul.agent.operations.all_operations import OPERATION_ROWS, OperationRow
+from longhaul.agent.operations.bodies import Binding, Submit
 from longhaul.agent.plain.ids import MAX_ID_CHARS
 from longhaul.agent.values.conversation.messages import ErrorInfo
 from longhaul.agent.views.event_types import AgentEvent
@@ -169,7 +169,7 @@ class Telling:
             if self._size > MOST_CHARS:
                 self.more = True
                 return
-            said = harmless(told(event))
+            said = harmless(event_text(event))
             self._parts.append(said)
             self._size += len(said)
             self.last = max(self.last, event.seq)
@@ -187,7 +187,7 @@ class Telling:
                     pass
 
 
-def told(event: AgentEvent) -> str:
+def event_text(event: AgentEvent) -> str:
     """One event; empty for what only programs need."""
     match event.type:
         case "TEXT_BLOCK_DELTA" | "TEXT_BLOCK_END":
@@ -335,12 +335,12 @@ class TakenByTool(BaseModel):
     session: str
 
 
-def _of_letter(row: LetterRow[Any], names: Sequence[str]) -> OfferedTool:
-    """As the letter's row says; `names`: fields of its body."""
+def _of_operation(row: OperationRow[Any], names: Sequence[str]) -> OfferedTool:
+    """As the operation's row says; `names`: fields of its body."""
     fields: dict[str, Any] = {
         name: (row.body.model_fields[name].annotation, row.body.model_fields[name]) for name in names
     }
-    send = acts.by_letter(row)
+    send = acts.by_operation(row)
 
     async def act(asking: ToolRequest) -> BaseModel:
         sent = asking.given.model_fields_set.intersection(names)
@@ -382,7 +382,7 @@ _ROWS = (
         decides=True,
         fields={"input": "edit", "rules": "steer"},
     ),
-    *(_of_letter(row, row.tool_fields) for row in LETTERS if row.tool_fields is not None),
+    *(_of_operation(row, row.tool_fields) for row in OPERATION_ROWS if row.tool_fields is not None),
 )
 TOOLS: Mapping[str, OfferedTool] = {row.name: row for row in _ROWS}
 

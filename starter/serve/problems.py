@@ -10,16 +10,16 @@ from starlette.responses import Response
 from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError
 from temporalio.service import RPCError
 
-from longhaul.agent.life.history import NoSuchStep
+from longhaul.agent.incarnation.history import NoSuchStep
 from longhaul.agent.plain.errors import what_is_wrong
 from longhaul.agent.plain.values import sparse
 from longhaul.starter.client.agent_files import BadAgent
-from longhaul.starter.client.reading.queries import BlobsAway, NoSession, NoWorker, Stuck, Unexplained
-from longhaul.starter.client.reading.record import HistoryUnreadable
+from longhaul.starter.client.reading.journal import HistoryUnreadable
+from longhaul.starter.client.reading.queries import BlobsUnreachable, NoSession, NoWorker, Stuck, Unexplained
 from longhaul.starter.client.session_requests import CompressionFailed, CompressionPending
 from longhaul.starter.client.wire import Refused
+from longhaul.starter.connection.connect import Unreachable
 from longhaul.starter.folder_trust import BadSettingsFile, Untrusted
-from longhaul.starter.reach.connection import Unreachable
 from longhaul.starter.visible import harmless
 from longhaul.workflows.contract import BlobGone
 
@@ -119,7 +119,9 @@ def problem_of(error: Exception) -> Problem:
             return Problem("not-found", str(error))
         case Refused() | NoSuchStep() | CompressionFailed() | CompressionPending():
             return Problem("refused", str(error))
-        case Stuck() | Unexplained() | BlobsAway() | NoWorker() | HistoryUnreadable() | Unreachable() | BlobGone():
+        case (
+            Stuck() | Unexplained() | BlobsUnreachable() | NoWorker() | HistoryUnreadable() | Unreachable() | BlobGone()
+        ):
             return Problem("unavailable", str(error))
         case TimeoutError() | WorkflowUpdateRPCTimeoutOrCancelledError():
             sentence = (

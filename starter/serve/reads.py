@@ -12,9 +12,8 @@ from temporalio.service import RPCError
 from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.agent.views.would_pass import WouldPass
 from longhaul.starter.client.cards import CLOSED, SessionCard
-from longhaul.starter.hosting.deployment import versions
-from longhaul.starter.reach.pollers import pollers
-from longhaul.starter.reach.storage_places import keeper_of
+from longhaul.starter.connection.pollers import pollers
+from longhaul.starter.connection.storage_places import keeper_of
 from longhaul.starter.serve.problems import Problem
 from longhaul.starter.serve.request_bodies import (
     FromEntry,
@@ -29,10 +28,10 @@ from longhaul.starter.serve.response_bodies import (
     Alive,
     Asked,
     Calls,
-    Held,
     InboxBody,
     LastDayBody,
     Page,
+    Quarantined,
     Resting,
     Row,
     Rows,
@@ -46,9 +45,10 @@ from longhaul.starter.serve.response_bodies import (
     WorkerRow,
     Workers,
 )
+from longhaul.starter.worker_host.deployment import versions
 from longhaul.workflows.contract import PendingCall, ReplyResult, Status
 
-Told = TypeVar("Told", bound=BaseModel)
+Delivered = TypeVar("Delivered", bound=BaseModel)
 MOST_PAGE_BYTES = 2_000_000
 """A page ends with the message that goes beyond it."""
 
@@ -157,7 +157,9 @@ async def inbox(call: Call) -> InboxBody:
         for card, waiting in _sorted(found.calls, query)
     ]
     silent = [Row.of(card) for card in found.silent]
-    held = [Held(session=Row.of(card), hold=status.hold) for card, status in found.held]
+    quarantined = [
+        Quarantined(session=Row.of(card), quarantine=status.quarantine) for card, status in found.quarantined
+    ]
     paused = [
         Resting(
             session=Row.of(card),
@@ -170,10 +172,12 @@ async def inbox(call: Call) -> InboxBody:
     if query.anonymous:
         calls = [one for one in calls if one.session.user_id is None]
         silent = [one for one in silent if one.user_id is None]
-        held = [one for one in held if one.session.user_id is None]
+        quarantined = [one for one in quarantined if one.session.user_id is None]
         paused = [one for one in paused if one.session.user_id is None]
-    note = "" if calls or silent or held or paused else await _unseen(call)
-    return InboxBody(calls=tuple(calls), silent=tuple(silent), held=tuple(held), paused=tuple(paused), note=note)
+    note = "" if calls or silent or quarantined or paused else await _unseen(call)
+    return InboxBody(
+        calls=tuple(calls), silent=tuple(silent), quarantined=tuple(quarantined), paused=tuple(paused), note=note
+    )
 
 
 _RISKS = ("high", "unknown", "medium", "low")
@@ -295,9 +299,9 @@ async def run(call: Call) -> RunBody:
     return RunBody(spans=tuple(await session_of(call).run_spans(query.entry)))
 
 
-async def _page(items: AsyncIterator[Told], query: Paging) -> tuple[tuple[Told, ...], int | None]:
+async def _page(items: AsyncIterator[Delivered], query: Paging) -> tuple[tuple[Delivered, ...], int | None]:
     """As many as are wanted, and as fit; and where the next page begins."""
-    found: list[Told] = []
+    found: list[Delivered] = []
     size = 0
     async for item in items:
         if len(found) == query.limit or size > MOST_PAGE_BYTES:
@@ -307,7 +311,7 @@ async def _page(items: AsyncIterator[Told], query: Paging) -> tuple[tuple[Told, 
     return tuple(found), None
 
 
-async def _from(items: AsyncIterator[Told], start: int) -> AsyncIterator[Told]:
+async def _from(items: AsyncIterator[Delivered], start: int) -> AsyncIterator[Delivered]:
     number = 0
     async for item in items:
         if number >= start:

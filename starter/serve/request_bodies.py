@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from longhaul.agent.letters.bodies import Binding, ExternalResultItem, Rules
+from longhaul.agent.operations.bodies import Binding, ExternalResultItem, Rules
 from longhaul.agent.plain.ids import check_name
 from longhaul.agent.plain.values import Many, Value, sparse
 from longhaul.agent.views.trajectory import Kind

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from longhaul.starter.client.reading.queries import NoReply, NoSession
-from longhaul.starter.provision.web_ui import host_name, is_own
+from longhaul.starter.dev_server.web_ui import host_name, is_own
 from longhaul.starter.serve.problems import Problem, problem_of, wrong
 from longhaul.starter.serve.requests import Answer, Call, Operation, Served, path_values, unseen_by
 from longhaul.starter.serve.tokens import BadTokens, Caller
@@ -77,11 +77,11 @@ class Door:
         self._operations: dict[str, Operation] = {operation.method: operation for operation in operations}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        begun = False
+        started = False
 
         async def sending(message: Message) -> None:
-            nonlocal begun
-            begun = True
+            nonlocal started
+            started = True
             await send(message)
 
         try:
@@ -90,7 +90,7 @@ class Door:
         except ClientDisconnect:
             return
         except Exception as error:
-            if begun:
+            if started:
                 raise
             await problem_of(error).response()(scope, receive, send)
 

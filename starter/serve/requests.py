@@ -197,7 +197,7 @@ def _spec(agent: str) -> AgentSpec | None:
 
 
 def known_agents() -> list[str]:
-    """Of which a session may be begun here."""
+    """Of which a session may be started here."""
     return sorted({DEFAULT_AGENT, *agent_names()})
 
 

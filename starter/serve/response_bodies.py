@@ -129,11 +129,11 @@ class Asked(BaseModel):
     """Of a sub-agent's call: the session at the head of its tree, while that is open. It is answered in `session`."""
 
 
-class Held(BaseModel):
+class Quarantined(BaseModel):
     """A session that does nothing until somebody resumes it, and why."""
 
     session: Row
-    hold: str
+    quarantine: str
 
 
 class Resting(BaseModel):
@@ -151,7 +151,7 @@ class InboxBody(BaseModel):
     calls: tuple[Asked, ...]
     silent: tuple[Row, ...]
     """Sessions that did not say what they wait for: their workers may be gone."""
-    held: tuple[Held, ...]
+    quarantined: tuple[Quarantined, ...]
     paused: tuple[Resting, ...]
     """Calls that wait in them are among the calls."""
     note: str = ""

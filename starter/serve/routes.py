@@ -1,4 +1,4 @@
-"""The table of routes. Those that send a letter are made of its row (`agent.letters.all_letters`)."""
+"""The table of routes. Those that send an operation are made of its row (`agent.operations.all_operations`)."""
 
 import re
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from longhaul.agent.letters.all_letters import LETTERS, LetterRow, row_of
+from longhaul.agent.operations.all_operations import OPERATION_ROWS, OperationRow, row_of
 from longhaul.starter.serve import acts, event_stream, reads, schedule_requests
 from longhaul.starter.serve.hub_requests import HUBS
 from longhaul.starter.serve.memory_requests import MEMORIES
@@ -53,7 +53,7 @@ LAST_SEEN = (event_stream.LAST_EVENT_ID, "The id of the last event that you saw:
 COMPACT_SECONDS = 120.0
 """It waits for a model call."""
 OPERATION_NAMES = {"budget": "changeBudget", "rules": "changeRules"}
-"""Of letters that are not called as they are: to read these has the plain name."""
+"""Of operations that are not called as they are: to read these has the plain name."""
 NOTHING: Mapping[int, None] = {204: None}
 
 
@@ -68,15 +68,15 @@ def _in_one_word(name: str) -> str:
     return re.sub("[-_](.)", lambda found: found[1].upper(), name)
 
 
-def _of_letter(row: LetterRow[Any]) -> Operation:
-    """As the letter's row says."""
+def _of_operation(row: OperationRow[Any]) -> Operation:
+    """As the operation's row says."""
     name = OPERATION_NAMES.get(row.name) or _in_one_word(row.name)
     return Operation(
         "POST",
         f"{S}/{row.path}",
         name,
         row.help,
-        acts.by_letter(row),
+        acts.by_operation(row),
         row.scope,
         NOTHING if row.answer is None else {200: row.answer},
         Starting if row.begins else Whose,
@@ -87,9 +87,9 @@ def _of_letter(row: LetterRow[Any]) -> Operation:
 
 
 def _spelt_out(
-    letter: str, name: str, handler: Handler, answers: Mapping[int, type[BaseModel] | None], **more: Any
+    operation: str, name: str, handler: Handler, answers: Mapping[int, type[BaseModel] | None], **more: Any
 ) -> Operation:
-    row = row_of(letter)
+    row = row_of(operation)
     usual: dict[str, Any] = {"query": Whose, "body": row.body}
     return Operation("POST", f"{S}/{row.path}", name, row.help, handler, row.scope, answers, **usual | more)
 
@@ -129,7 +129,7 @@ SCHEDULES: tuple[Operation, ...] = (
         "schedule",
         "One schedule, and the results of its newest runs",
         schedule_requests.schedule,
-        schedule_requests.ScheduleWithFirings,
+        schedule_requests.ScheduleWithRuns,
     ),
     _of_schedule("pause", "Pause it until it is resumed", schedule_requests.pause_schedule, schedule_requests.Why),
     _of_schedule("resume", "Resume it", schedule_requests.resume_schedule),
@@ -137,7 +137,7 @@ SCHEDULES: tuple[Operation, ...] = (
         "trigger",
         "Start a run now, also while it is paused; returns the result",
         schedule_requests.trigger_schedule,
-        answers={200: schedule_requests.FiringBody},
+        answers={200: schedule_requests.ScheduledRunBody},
     ),
     _of_schedule("remove", "Remove it; its sessions stay", schedule_requests.remove_schedule),
 )
@@ -161,10 +161,13 @@ SPELT_OUT: tuple[Operation, ...] = (
     ),
     _spelt_out("external_result", "externalResults", acts.external_results, NOTHING, body=Results),
 )
-"""Letters that are told here otherwise than by their rows: what is answered depends on what comes of them, or each call
-may be a sub-agent's."""
+"""Operations that are told here otherwise than by their rows: what is answered depends on what comes of them, or each
+call may be a sub-agent's."""
 _SAID = {one.path for one in SPELT_OUT}
-OF_LETTERS = (*SPELT_OUT, *(_of_letter(row) for row in LETTERS if row.path and f"{S}/{row.path}" not in _SAID))
+OF_OPERATIONS = (
+    *SPELT_OUT,
+    *(_of_operation(row) for row in OPERATION_ROWS if row.path and f"{S}/{row.path}" not in _SAID),
+)
 OPERATIONS: tuple[Operation, ...] = (
     Operation("GET", "/health", "health", "Whether the server is alive", reads.health, None, {200: Alive}),
     Operation("GET", "/ready", "ready", "Whether it can reach the sessions", reads.ready, None, {200: Alive}),
@@ -206,7 +209,7 @@ OPERATIONS: tuple[Operation, ...] = (
         Whose,
         Edits,
     ),
-    *OF_LETTERS,
+    *OF_OPERATIONS,
     Operation(
         "POST",
         f"{S}/decisions/all",

@@ -24,7 +24,7 @@ class NewSchedule(Value):
     prompt: str
     """The request of each scheduled run."""
     session: str = ""
-    """The one that all firings go to; without it each begins one of its own."""
+    """The one that all scheduled runs go to; without it each begins one of its own."""
     cron: str = ""
     """Five fields, or a word as @daily."""
     zone: str = ""
@@ -32,9 +32,9 @@ class NewSchedule(Value):
     every: float | None = Field(default=None, ge=1, le=MOST_SECONDS)
     """Seconds, in the place of a cron line."""
     overlap: Overlap = "skip"
-    """What becomes of a firing while the one before is at work."""
+    """What becomes of a scheduled run while the one before is at work."""
     catch_up: float = Field(default=86_400.0, ge=10, le=MOST_SECONDS)
-    """Seconds: how old a firing may be that is made up for when the server was down."""
+    """Seconds: how old a scheduled run may be that is made up for when the server was down."""
     paused: bool = False
     """Whether it waits for somebody to resume it."""
 
@@ -65,8 +65,8 @@ class ScheduleRows(BaseModel):
     schedules: tuple[ScheduleBody, ...]
 
 
-class FiringBody(BaseModel):
-    """What one firing came to; under way: that can't be told yet."""
+class ScheduledRunBody(BaseModel):
+    """What one scheduled run came to; under way: that can't be told yet."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -78,11 +78,11 @@ class FiringBody(BaseModel):
     why: str
 
 
-class ScheduleWithFirings(BaseModel):
-    """One schedule, and its newest firings, the oldest first."""
+class ScheduleWithRuns(BaseModel):
+    """One schedule, and its newest scheduled runs, the oldest first."""
 
     schedule: ScheduleBody
-    firings: tuple[FiringBody, ...]
+    scheduled_runs: tuple[ScheduledRunBody, ...]
 
 
 async def schedules(call: Call) -> ScheduleRows:
@@ -113,11 +113,12 @@ async def add_schedule(call: Call) -> tuple[int, ScheduleBody]:
     return 201, ScheduleBody.model_validate(card)
 
 
-async def schedule(call: Call) -> ScheduleWithFirings:
+async def schedule(call: Call) -> ScheduleWithRuns:
     card = await _own(call)
-    firings = await call.app.schedules.firings(card.name)
-    return ScheduleWithFirings(
-        schedule=ScheduleBody.model_validate(card), firings=tuple(FiringBody.model_validate(each) for each in firings)
+    scheduled_runs = await call.app.schedules.scheduled_runs(card.name)
+    return ScheduleWithRuns(
+        schedule=ScheduleBody.model_validate(card),
+        scheduled_runs=tuple(ScheduledRunBody.model_validate(each) for each in scheduled_runs),
     )
 
 
@@ -131,8 +132,8 @@ async def resume_schedule(call: Call) -> None:
     await call.app.schedules.resume((await _own(call)).name)
 
 
-async def trigger_schedule(call: Call) -> FiringBody:
-    return FiringBody.model_validate(await call.app.schedules.trigger((await _own(call)).name))
+async def trigger_schedule(call: Call) -> ScheduledRunBody:
+    return ScheduledRunBody.model_validate(await call.app.schedules.trigger((await _own(call)).name))
 
 
 async def remove_schedule(call: Call) -> None:

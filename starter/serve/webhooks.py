@@ -21,14 +21,14 @@ from pydantic_core import from_json, to_json
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Scope, Send
 
-from longhaul.agent.letters.all_letters import row_of
-from longhaul.agent.letters.answers import Notified
-from longhaul.agent.letters.bodies import Notify
+from longhaul.agent.operations.all_operations import row_of
+from longhaul.agent.operations.answers import Notified
+from longhaul.agent.operations.bodies import Notify
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.plain.ids import check_name
 from longhaul.agent.plain.values import OpenValue
 from longhaul.agent.values.deadlines import MOST_EVENT_CHARS, MOST_PAYLOAD_CHARS
-from longhaul.starter.serve.acts import by_letter
+from longhaul.starter.serve.acts import by_operation
 from longhaul.starter.serve.problems import Problem, problem_of
 from longhaul.starter.serve.request_bodies import Name, Whose
 from longhaul.starter.serve.request_checks import as_answer, read_body
@@ -193,7 +193,7 @@ class WebhookBody(OpenValue):
 
 
 class WebhookDoor:
-    """Lets in what one of the file's hooks has signed. The file is read anew each time: what is taken out counts at
+    """Lets in what one of the file's hooks has signed. The file is read again each time: what is taken out counts at
     once."""
 
     def __init__(self, served: Served) -> None:
@@ -242,6 +242,6 @@ class WebhookDoor:
         if hook.session == "*" and not said.session:
             raise Problem("invalid", f"session: the hook {hook.name!r} serves several sessions; name one in the body")
         place = {"agent": hook.agent, "session": said.session if hook.session == "*" else hook.session}
-        notify = by_letter(row_of("notify"))
+        notify = by_operation(row_of("notify"))
         answer: Notified = await notify(Call(self._served, caller, place, Whose(), told, headers))
         return answer

@@ -63,7 +63,7 @@ class TracedClient(Interceptor):
 
 class _Outbound(OutboundInterceptor):
     async def start_workflow_update(self, input: StartWorkflowUpdateInput) -> WorkflowUpdateHandle[Any]:  # noqa: A002  the SDK's name
-        with _asked(input.id, input.update):
+        with _request_span(input.id, input.update):
             input.headers = _with_context(input.headers)
             return await super().start_workflow_update(input)
 
@@ -72,13 +72,13 @@ class _Outbound(OutboundInterceptor):
         input: StartWorkflowUpdateWithStartInput,  # noqa: A002  the SDK's name
     ) -> WorkflowUpdateHandle[Any]:
         update = input.update_workflow_input
-        with _asked(input.start_workflow_input.id, update.update):
+        with _request_span(input.start_workflow_input.id, update.update):
             update.headers = _with_context(update.headers)
             return await super().start_update_with_start_workflow(input)
 
 
 @contextmanager
-def _asked(workflow: str, update: str) -> Iterator[None]:
+def _request_span(workflow: str, update: str) -> Iterator[None]:
     """A span of one request. Errors are told by their type: their words may quote what was asked."""
     names = names_in(workflow)
     attributes = {"gen_ai.conversation.id": names.session, "gen_ai.agent.name": names.agent}

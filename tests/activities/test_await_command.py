@@ -1,4 +1,4 @@
-"""The end of a command that an earlier run has begun, as the worker that holds it tells the next run."""
+"""The end of a command that an earlier run has started, as the worker that holds it tells the next run."""
 
 import asyncio
 from dataclasses import replace
@@ -20,7 +20,7 @@ from longhaul.activities.tool import ToolOutput
 from longhaul.activities.tools.bash import Bash, Outputs
 from longhaul.activities.worker_parts import WorkerParts
 from longhaul.agent.entries import ToolReturned
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.stores.offload.offloaders import Offloaders
@@ -53,7 +53,7 @@ async def end_told(tmp_path: Path, wrapping: Wrapping | None = None) -> ToolRetu
         arguments=None,
         tool_digest="",
         effect=Effect.READ,
-        facts=CallFacts(),
+        analysis=CallAnalysis(),
         place=recorded,
         agent="a",
     )

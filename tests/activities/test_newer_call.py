@@ -16,12 +16,12 @@ from longhaul.activities.contract import NOT_HERE, RecordedPlace, RunTool
 from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.run_tool import Acting
 from longhaul.activities.worker_parts import WorkerParts
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.values.conversation.tools import Effect
 
 HERE = "0d1eca5e2b17"
 NOBODY: Any = cast(Any, None)
-"""What a call that is not begun does not come to."""
+"""What a call that is not started does not come to."""
 
 
 async def why_not_here(tmp_path: Path, connection: str = f"{HERE}.7", **further: Any) -> str:
@@ -32,7 +32,7 @@ async def why_not_here(tmp_path: Path, connection: str = f"{HERE}.7", **further:
         arguments="{}",
         tool_digest="moss",
         effect=Effect.IDEMPOTENT,
-        facts=CallFacts(),
+        analysis=CallAnalysis(),
         place=RecordedPlace(root=str(tmp_path), nonce="tide"),
         agent="a",
         connection=connection,
@@ -47,8 +47,8 @@ async def why_not_here(tmp_path: Path, connection: str = f"{HERE}.7", **further:
     return str(raised.value.message)
 
 
-@pytest.mark.parametrize("further", [{"most_bytes": 9}, {"facts": {"cwd": "/", "may_write": False}}])
-async def test_a_call_with_a_field_that_this_release_does_not_know_is_not_begun(
+@pytest.mark.parametrize("further", [{"most_bytes": 9}, {"analysis": {"cwd": "/", "may_write": False}}])
+async def test_a_call_with_a_field_that_this_release_does_not_know_is_not_started(
     further: dict[str, Any], tmp_path: Path
 ) -> None:
     """What it would leave out may be a bound."""

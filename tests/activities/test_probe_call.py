@@ -17,16 +17,16 @@ from longhaul.activities.tool import Found, ToolCall
 from longhaul.activities.tools.function import FunctionTool, tool
 from longhaul.activities.tools.registry import Toolbox, describe
 from longhaul.activities.worker_parts import WorkerParts
-from longhaul.agent.entries import DoubtProbed
+from longhaul.agent.entries import OutcomeProbed
 from longhaul.agent.values.conversation.tools import Finding
 from longhaul.agent.values.spec.workspace import Workspace
 
 
 async def outbox(call: ToolCall) -> Found | Finding:
-    """What the letter's own address says that looking does."""
+    """What the operation's own address says that looking does."""
     match call.arguments["to"]:
         case "Ana":
-            return Found("happened", f"letter {call.id} for {call.place.cwd.name}")
+            return Found("happened", f"operation {call.id} for {call.place.cwd.name}")
         case "Bo":
             return "did_not"
         case "nowhere":
@@ -40,17 +40,17 @@ async def outbox(call: ToolCall) -> Found | Finding:
 
 @tool(probe=outbox)
 def send(to: str) -> str:
-    """Send a letter."""
+    """Send an operation."""
     return f"sent to {to}"
 
 
 @tool()
 def drop(to: str) -> str:
-    """Drop a letter."""
+    """Drop an operation."""
     return f"dropped for {to}"
 
 
-async def looked(tmp_path: Path, arguments: str, one: FunctionTool = send, digest: str = "") -> DoubtProbed:
+async def looked(tmp_path: Path, arguments: str, one: FunctionTool = send, digest: str = "") -> OutcomeProbed:
     workspaces = Workspaces(tmp_path / "data")
     root = tmp_path / "workspace"
     root.mkdir(exist_ok=True)
@@ -60,13 +60,13 @@ async def looked(tmp_path: Path, arguments: str, one: FunctionTool = send, diges
         call_id="c-7", tool=one.name, arguments=arguments, tool_digest=digest or describe(one).digest, place=place
     )
     probing = Probing(WorkerParts(workspaces=workspaces, toolbox=Toolbox([one])))
-    return cast(DoubtProbed, await ActivityEnvironment().run(probing.probe_call, ask))
+    return cast(OutcomeProbed, await ActivityEnvironment().run(probing.probe_call, ask))
 
 
 @pytest.mark.parametrize(
     ("to", "finding", "detail"),
     [
-        ("Ana", "happened", "letter c-7 for workspace"),
+        ("Ana", "happened", "operation c-7 for workspace"),
         ("Bo", "did_not", ""),
         ("nowhere", "unknown", "looking failed (OSError: no outbox)"),
         ("slow", "unknown", "looking took longer than 0.05 s"),

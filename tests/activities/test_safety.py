@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-from tests.house.syntax import tree_of
+from tests.codebase.syntax import tree_of
 
 ACTIVITIES = Path(__file__).parents[2] / "activities"
 GUARDS = ("Secrets", "Masker")

@@ -5,8 +5,8 @@ from typing import Any
 
 from longhaul.agent import entries as e
 from longhaul.agent.decisions.subagent_start import Beginning, beginning, started
-from longhaul.agent.letters.bodies import ChildReport
-from longhaul.agent.record import Record
+from longhaul.agent.journal import Journal
+from longhaul.agent.operations.bodies import ChildReport
 from longhaul.agent.steps import Act, Report, Step, Tell
 from longhaul.agent.values.conversation.messages import ContentBlock, ToolCallBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
@@ -36,7 +36,7 @@ class Family(Play):
     tools: tuple[ToolDescriptor, ...] = (*TOOLS, AGENT_TOOL)
     spec: AgentSpec = HOUSE
     parent: Parent | None = None
-    begun: dict[str, Beginning] = field(default_factory=dict)
+    started: dict[str, Beginning] = field(default_factory=dict)
     """Sub-agents by call id."""
     passed_on: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
     reports: list[ChildReport | None] = field(default_factory=list)
@@ -46,8 +46,8 @@ class Family(Play):
         opened = e.SessionOpened(
             seq=1, at=self.now, session_id="wall-7", user_id="ana", spec=self.spec, parent=self.parent
         )
-        self.record = Record.of([opened])
-        self.record.life.restored = not self.keeps
+        self.journal = Journal.of([opened])
+        self.journal.incarnation.restored = not self.keeps
 
     starting: bool = False
     """Sub-agents that are started stay running: nobody knows yet whether their sessions are there."""
@@ -60,23 +60,23 @@ class Family(Play):
             return step
         if not isinstance(step, Act) or self.starting:
             return step
-        tasks = [call_id for call_id in step.call_ids if self.record.calls.names[call_id] == "Agent"]
+        tasks = [call_id for call_id in step.call_ids if self.journal.calls.names[call_id] == "Agent"]
         for call_id in tasks:
             self.confirm_start(call_id)
         return Act(tuple(call_id for call_id in step.call_ids if call_id not in tasks))
 
     def confirm_start(self, call_id: str) -> None:
-        call = self.record.current.calls[call_id]
-        self.begun[call_id] = beginning(self.record, call, "longhaul/mason/ana/wall-7")
-        for entry in started(self.record, self.begun[call_id].child):
+        call = self.journal.current.calls[call_id]
+        self.started[call_id] = beginning(self.journal, call, "longhaul/mason/ana/wall-7")
+        for entry in started(self.journal, self.started[call_id].child):
             self.write(entry)
 
     def _speak(self, step: Tell | Report) -> None:
         if isinstance(step, Tell):
-            self.passed_on.append((step.letter, step.call_ids))
-            self.write(e.ChildrenTold(letter=step.letter, call_ids=step.call_ids, through=self.record.seq))
+            self.passed_on.append((step.operation, step.call_ids))
+            self.write(e.ChildrenTold(operation=step.operation, call_ids=step.call_ids, through=self.journal.seq))
         else:
-            self.reports.append(report(self.record))
+            self.reports.append(report(self.journal))
             self.write(e.ParentTold())
 
     def hear_of(self, call_id: str, output: str, state: str = "success", **more: Any) -> dict[str, Any] | str:

@@ -8,17 +8,17 @@ from pydantic import TypeAdapter
 
 from longhaul.agent import entries as e
 from longhaul.agent.decision import BEHAVIOUR, decide
-from longhaul.agent.decisions.call_verdicts import with_own_call_ids
-from longhaul.agent.decisions.rollover import Load
+from longhaul.agent.decisions.call_rulings import with_own_call_ids
+from longhaul.agent.decisions.continue_as_new import Load
 from longhaul.agent.entries import Given
-from longhaul.agent.fold.context_state import Cut
-from longhaul.agent.letters.all_letters import receive
-from longhaul.agent.letters.approval_operations import Key, settle, why_not
-from longhaul.agent.letters.bodies import Confirm, Letter, Unusable
-from longhaul.agent.life.rollover_state import Carried, carry
-from longhaul.agent.permission.call_facts import CallFacts, PathFact
+from longhaul.agent.incarnation.continued_state import Carried, carry
+from longhaul.agent.journal import Journal
+from longhaul.agent.operations.all_operations import receive
+from longhaul.agent.operations.approval_operations import Key, conclude_verification, why_not
+from longhaul.agent.operations.bodies import Confirm, ReceivedOperation, Unusable
+from longhaul.agent.permission.call_analysis import CallAnalysis, PathUse
 from longhaul.agent.plain.values import chain_digest
-from longhaul.agent.record import Record
+from longhaul.agent.reducer.context_state import Cut
 from longhaul.agent.steps import (
     Act,
     Answer,
@@ -27,6 +27,7 @@ from longhaul.agent.steps import (
     Checkpoint,
     Close,
     Compress,
+    ContinueAsNew,
     Examine,
     Finish,
     HandleInterrupt,
@@ -40,7 +41,6 @@ from longhaul.agent.steps import (
     Remind,
     Report,
     Restore,
-    RollOver,
     Step,
     TakeIn,
     TakeOver,
@@ -118,9 +118,9 @@ def succeeded(call_id: str, name: str, words: str = "done", **fields: Any) -> e.
     return e.ToolReturned(result=ToolResultBlock(id=call_id, name=name, output=words), digest=f"d-{call_id}", **fields)
 
 
-def site(path: str) -> CallFacts:
+def site(path: str) -> CallAnalysis:
     """The findings about a call that writes to this path of the building site."""
-    return CallFacts(cwd="/site", paths=(PathFact(path=path, access="write", inside=True),))
+    return CallAnalysis(cwd="/site", paths=(PathUse(path=path, access="write", inside=True),))
 
 
 def spec_with(**react: object) -> AgentSpec:
@@ -128,10 +128,10 @@ def spec_with(**react: object) -> AgentSpec:
     return SPEC.model_copy(update={"react_config": ReActConfig.model_validate(react)})
 
 
-def carried_over(record: Record, before: EventsSoFar | None = None, *, all_of_it: bool = False) -> Carried:
+def carried_over(journal: Journal, before: EventsSoFar | None = None, *, all_of_it: bool = False) -> Carried:
     """What the next run starts with: through JSON, as Temporal takes it. `all_of_it`: what stands outside too."""
-    saved = (0, 0) if all_of_it else (record.keeping.saved, record.keeping.saved_messages)
-    left = carry(record, before or EventsSoFar(), *saved)
+    saved = (0, 0) if all_of_it else (journal.keeping.saved, journal.keeping.saved_messages)
+    left = carry(journal, before or EventsSoFar(), *saved)
     return Carried.model_validate_json(left.model_dump_json())
 
 
@@ -141,7 +141,7 @@ class Play:
 
     lines: Iterable[Line] = ()
     spec: AgentSpec = SPEC
-    facts: dict[str, list[CallFacts]] = field(default_factory=dict)
+    analysis: dict[str, list[CallAnalysis]] = field(default_factory=dict)
     """By call id: the first is found when the model speaks, the next at each later look; the last one stays."""
     outcomes: dict[str, list[e.CallOutcome]] = field(default_factory=dict)
     summaries: Iterable[str | ErrorInfo] = ()
@@ -163,9 +163,9 @@ class Play:
     """Tokens of the model's window; 0 = unknown, and nothing is compressed."""
     fixed_tokens: int = 0
     keeps: bool = False
-    """Whether it looks for an earlier life and writes itself down; else it is as if that were done at once."""
+    """Whether it looks for an earlier incarnation and writes itself down; else it is as if that were done at once."""
     earlier: Carried | None = None
-    """What an earlier life left, for a session that keeps."""
+    """What an earlier incarnation left, for a session that keeps."""
     running: list[str] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     meanwhile: list[Callable[[], object]] = field(default_factory=list)
@@ -173,28 +173,29 @@ class Play:
     events_before: EventsSoFar = field(default_factory=EventsSoFar)
     asked: Step | None = None
     """A step that takes time, while it is under way."""
-    handler: Callable[[Record], e.InterruptHandled] | None = None
+    handler: Callable[[Journal], e.InterruptHandled] | None = None
     """The workers' hook for interrupts."""
     seen: int = 0
 
     def __post_init__(self) -> None:
         opened = e.SessionOpened(seq=1, at=self.now, session_id="wall-7", user_id="ana", spec=self.spec)
-        self.record = Record.of([opened])
-        self.record.life.restored = not self.keeps
+        self.journal = Journal.of([opened])
+        self.journal.incarnation.restored = not self.keeps
         self._lines = iter(self.lines)
         self._summaries = iter(self.summaries)
 
     def write(self, entry: e.AnyEntry) -> None:
         self.now += 1
-        self.record.write(entry, self.now)
+        self.journal.write(entry, self.now)
 
     def tell(self, name: str, *arguments: Any) -> dict[str, Any] | str:
-        """Send a letter; the answer, or the sentence of the refusal."""
-        letter = Letter(name, list(arguments), f"fresh-{self.record.seq}", lambda request: f"reply-of-{request}")
+        """Send an operation; the answer, or the sentence of the refusal."""
+        fresh_id = f"fresh-{self.journal.seq}"
+        operation = ReceivedOperation(name, list(arguments), fresh_id, lambda request: f"reply-of-{request}")
         try:
-            received = receive(self.record, letter)
+            received = receive(self.journal, operation)
         except Unusable as refusal:
-            self.write(e.LetterRefused(name=name, reason=str(refusal), count=self.record.refused.count + 1))
+            self.write(e.OperationRefused(name=name, reason=str(refusal), count=self.journal.refused.count + 1))
             return str(refusal)
         for entry in received.entries:
             self.write(entry)
@@ -219,7 +220,7 @@ class Play:
                 while self.meanwhile:
                     self.meanwhile.pop(0)()
                 self.complete()
-            elif isinstance(step, RollOver | Close | TellHub | TellAsker):
+            elif isinstance(step, ContinueAsNew | Close | TellHub | TellAsker):
                 return step
             elif isinstance(step, Park | Idle):
                 if not self.running or hold:
@@ -233,46 +234,46 @@ class Play:
         self.steps.append(step)
         match step:
             case Prepare(reply_id):
-                if self.record.reply is None:
+                if self.journal.reply is None:
                     self.write(e.ReplyStarted(reply_id=reply_id))
                 self.asked = step
             case Think():
-                self.asked, self.seen = step, self.record.context_length
+                self.asked, self.seen = step, self.journal.context_length
             case (
                 Examine() | TakeIn() | Probe() | Verify() | Compress() | Restore() | Checkpoint()
                 | HandleInterrupt() | Memorise()
             ):  # fmt: skip
                 self.asked = step
-            case Judge(verdicts):
-                self.write(e.CallsJudged(verdicts=verdicts))
+            case Judge(rulings):
+                self.write(e.CallsJudged(rulings=rulings))
             case Act(call_ids):
                 self.running.extend(call_ids)
             case Answer(entry) | Remind(entry) | Join(entry) | BeginStep(entry) | Book(entry):
                 self.write(entry)
             case Finish(reply_id, reason, error, closing, said):
                 self.write(e.ReplyFinished(reply_id=reply_id, reason=reason, error=error, closing=closing, said=said))
-            case Park() | Idle() | RollOver() | Close() | Tell() | Report() | TellHub() | TellAsker() | TakeOver():
+            case Park() | Idle() | ContinueAsNew() | Close() | Tell() | Report() | TellHub() | TellAsker() | TakeOver():
                 pass
             case _ as never:
                 assert_never(never)
         return step
 
     def decided(self) -> Step:
-        record = self.record
+        journal = self.journal
         if not self.keeps:
-            record.keeping.saved, record.keeping.mirrored, record.notices.unsent = (
-                record.keeping.changed,
-                record.keeping.changed,
+            journal.keeping.saved, journal.keeping.mirrored, journal.notifications.unsent = (
+                journal.keeping.changed,
+                journal.keeping.changed,
                 {},
             )
-        return decide(record, replace(self.load, running=frozenset(self.running)))
+        return decide(journal, replace(self.load, running=frozenset(self.running)))
 
     def complete(self) -> None:  # noqa: C901, PLR0912, PLR0915  one arm per step that takes time
         """Record what came of the step that was started."""
         asked, self.asked = self.asked, None
         match asked:
             case Prepare():
-                known = None if self.record.provided.tools else self.tools
+                known = None if self.journal.provided.tools else self.tools
                 self.write(
                     e.Prepared(
                         behaviour=self.behaviour,
@@ -289,35 +290,35 @@ class Play:
             case Think(model):
                 self._hear(model)
             case Examine(call_ids):
-                self.write(e.CallsExamined(facts={call_id: self._find(call_id) for call_id in call_ids}))
+                self.write(e.CallsExamined(analysis={call_id: self._find(call_id) for call_id in call_ids}))
             case Compress(cut):
                 self._shorten(cut)
             case TakeIn(call_id):
-                call = self.record.reply.calls[call_id] if self.record.reply else None
+                call = self.journal.reply.calls[call_id] if self.journal.reply else None
                 assert call is not None
                 assert call.received is not None
                 self.write(e.ToolReturned(result=call.received, digest=f"d-{call_id}", outside=True))
-            case Verify(offer):
-                body = Confirm.model_validate(self.record.offers.waiting[offer].body)
-                for entry in settle(self.record, offer, *why_not(body, self.keys, "wall-7")):
+            case Verify(decisions_at):
+                body = Confirm.model_validate(self.journal.unverified.waiting[decisions_at].body)
+                for entry in conclude_verification(self.journal, decisions_at, *why_not(body, self.keys, "wall-7")):
                     self.write(entry)
             case HandleInterrupt():
                 assert self.handler is not None
-                self.write(self.handler(self.record))
+                self.write(self.handler(self.journal))
             case Memorise():
-                self.write(e.MemoryRecorded(reply_id=self.record.current.reply_id, memories=1))
+                self.write(e.MemoryRecorded(reply_id=self.journal.current.reply_id, memories=1))
             case Probe(call_id):
                 finding, detail = self.findings.pop(call_id, ("unknown", ""))
-                self.write(e.DoubtProbed(call_id=call_id, finding=finding, detail=detail))
+                self.write(e.OutcomeProbed(call_id=call_id, finding=finding, detail=detail))
             case Restore():
-                generation = self.earlier.ledger.life.generation + 1 if self.earlier else 1
-                found = e.Restored(generation=generation, source="store" if self.earlier else "nothing")
+                incarnation = self.earlier.session.incarnation.number + 1 if self.earlier else 1
+                found = e.Restored(incarnation=incarnation, source="store" if self.earlier else "nothing")
                 self.now += 1
-                self.record.restore(found, self.earlier.ledger if self.earlier else None, self.now)
+                self.journal.restore(found, self.earlier.session if self.earlier else None, self.now)
             case Checkpoint(closing):
-                total = self.record.messages_total
-                told = tuple(Given(key=key, done=True) for key in self.record.notices.unsent)
-                self.write(e.Checkpointed(through=self.record.seq, messages=total, closing=closing, notified=told))
+                total = self.journal.messages_total
+                told = tuple(Given(key=key, done=True) for key in self.journal.notifications.unsent)
+                self.write(e.Checkpointed(through=self.journal.seq, messages=total, closing=closing, notified=told))
             case _:
                 raise AssertionError(f"nothing was started that takes time, but {asked}")
 
@@ -337,25 +338,25 @@ class Play:
                     digest=digest,
                     context_digest=chain_digest(f"seen-{self.seen}", digest),
                     context_length=self.seen + 1,
-                    facts={block.id: self._find(block.id) for block in message.get_tool_calls()},
+                    analysis={block.id: self._find(block.id) for block in message.get_tool_calls()},
                     model=model,
                     stop=line.stop,
                     stop_reason=line.word,
                     asked=model if line.stop in REFUSALS else "",
                     refusal=line.refusal,
                 ),
-                self.record,
+                self.journal,
             )
         )
 
     def _shorten(self, cut: Cut) -> None:
-        outcome = next(self._summaries, f"Summary {self.record.compaction.tries + 1}.")
+        outcome = next(self._summaries, f"Summary {self.journal.compaction.tries + 1}.")
         if isinstance(outcome, ErrorInfo):
             self.write(e.NotCompressed(error=outcome))
             return
         self.write(
             e.ContextCompressed(
-                epoch=self.record.context.epoch + 1,
+                epoch=self.journal.context.epoch + 1,
                 keep_from=cut.keep_from,
                 pinned=cut.pinned,
                 summary=outcome,
@@ -363,32 +364,32 @@ class Play:
             )
         )
 
-    def _find(self, call_id: str) -> CallFacts:
-        left = self.facts.get(call_id, [])
+    def _find(self, call_id: str) -> CallAnalysis:
+        left = self.analysis.get(call_id, [])
         if not left:
-            return CallFacts()
+            return CallAnalysis()
         return left.pop(0) if len(left) > 1 else left[0]
 
     def end_call(self, call_id: str) -> None:
         self.running.remove(call_id)
         left = self.outcomes.get(call_id, [])
-        self.write(left.pop(0) if left else succeeded(call_id, self.record.calls.names[call_id]))
+        self.write(left.pop(0) if left else succeeded(call_id, self.journal.calls.names[call_id]))
 
-    def roll_over(self) -> None:
-        left = carried_over(self.record, self.events_before, all_of_it=not self.keeps)
-        self.record, self.events_before = Record.over(left.ledger), left.events
+    def continue_as_new(self) -> None:
+        left = carried_over(self.journal, self.events_before, all_of_it=not self.keeps)
+        self.journal, self.events_before = Journal.over(left.session), left.events
 
     def results(self) -> list[tuple[str, str, str]]:
         """Every result in the context, in order: call id, state, text."""
-        blocks = (block for message in self.record.state.context for block in message.get_tool_results())
+        blocks = (block for message in self.journal.state.context for block in message.get_tool_results())
         return [(block.id, block.state.value, block.get_text()) for block in blocks]
 
     def ends(self) -> list[tuple[str, str]]:
         """Every finished reply: its id and why it ended."""
-        return [(ended.reply_id, ended.reason.value) for ended in self.record.requests.finished.values()]
+        return [(ended.reply_id, ended.reason.value) for ended in self.journal.requests.finished.values()]
 
     def kinds(self) -> list[str]:
-        return [entry.kind for entry in self.record.log]
+        return [entry.kind for entry in self.journal.log]
 
 
 def asking(*pairs: str) -> Play:

@@ -3,10 +3,10 @@
 import pytest
 
 from longhaul.agent.decision import decide
-from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.fold.agent_state import effect_of
-from longhaul.agent.permission.call_facts import CallFacts
-from longhaul.agent.steps import Examine, Idle, Park, RollOver
+from longhaul.agent.decisions.continue_as_new import Load
+from longhaul.agent.permission.call_analysis import CallAnalysis
+from longhaul.agent.reducer.agent_state import effect_of
+from longhaul.agent.steps import ContinueAsNew, Examine, Idle, Park
 from longhaul.agent.values.conversation.messages import ToolCallState
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import PermissionMode
@@ -26,15 +26,15 @@ def _parked(*pairs: str) -> Play:
         (Load(events=2_000, bytes=4_000_000), False),
         (Load(events=2_001), True),
         (Load(bytes=4_000_001), True),
-        (Load(roll_over_suggested=True), True),
+        (Load(continue_as_new_suggested=True), True),
         (Load(), False),
     ],
 )
-def test_a_session_rolls_over_when_its_history_is_long(load: Load, rolls: bool) -> None:
-    record = Play().record
-    record.keeping.saved = 1
+def test_a_session_continues_as_new_when_its_history_is_long(load: Load, rolls: bool) -> None:
+    journal = Play().journal
+    journal.keeping.saved = 1
 
-    assert (decide(record, load) == RollOver()) is rolls
+    assert (decide(journal, load) == ContinueAsNew()) is rolls
 
 
 def test_never_while_calls_run() -> None:
@@ -42,15 +42,15 @@ def test_never_while_calls_run() -> None:
     play.say("Go")
     play.run(hold=True)
 
-    assert decide(play.record, Load(events=9_999, running=frozenset({"a"}))) == Park("running calls")
+    assert decide(play.journal, Load(events=9_999, running=frozenset({"a"}))) == Park("running calls")
 
 
 def test_calls_that_still_run_when_the_reply_is_gone_are_waited_for() -> None:
-    assert decide(Play().record, Load(running=frozenset({"a"}))) == Park("running calls")
+    assert decide(Play().journal, Load(running=frozenset({"a"}))) == Park("running calls")
 
 
 def test_a_session_with_nothing_to_do_is_idle() -> None:
-    assert decide(Play().record, Load()) == Idle()
+    assert decide(Play().journal, Load()) == Idle()
 
 
 def test_a_person_is_waited_for_before_the_outside() -> None:
@@ -64,7 +64,7 @@ def test_the_mode_of_the_moment_decides() -> None:
     play.tell("configure", {"mode": "bypass"})
     play.run(hold=True)
 
-    assert play.record.state.permission_context.mode is PermissionMode.BYPASS
+    assert play.journal.state.permission_context.mode is PermissionMode.BYPASS
     assert play.running == ["a"]
 
 
@@ -79,7 +79,9 @@ def test_an_external_call_that_must_be_asked_about_is_handed_out_after_the_appro
 
 
 def test_an_edited_call_that_cannot_be_looked_at_is_given_up_and_not_looked_at_for_ever() -> None:
-    play = Play([calls("a Paint")], facts={"a": [CallFacts(cwd="/site"), CallFacts(arguments_error="no worker")]})
+    play = Play(
+        [calls("a Paint")], analysis={"a": [CallAnalysis(cwd="/site"), CallAnalysis(arguments_error="no worker")]}
+    )
     play.say("Go")
     play.run()
     play.allow("a", input={"colour": "blue"})
@@ -100,18 +102,18 @@ def test_without_any_tools_an_unknown_one_is_still_answered() -> None:
 
 def test_a_call_proven_read_only_may_be_repeated_whatever_its_tool_may_do() -> None:
     play = _parked("a Paint")
-    assert play.record.reply is not None
-    call = play.record.reply.calls["a"]
+    assert play.journal.reply is not None
+    call = play.journal.reply.calls["a"]
     tool = ToolDescriptor(name="Paint", effect=Effect.ONCE)
 
     assert effect_of(call, tool) is Effect.ONCE
-    call.facts = CallFacts(read_only=True)
+    call.analysis = CallAnalysis(read_only=True)
     assert effect_of(call, tool) is Effect.READ
 
 
 def test_what_is_shown_of_a_call_is_what_would_run() -> None:
     play = _parked("a Paint")
-    assert play.record.reply is not None
-    shown = play.record.reply.calls["a"].shown()
+    assert play.journal.reply is not None
+    shown = play.journal.reply.calls["a"].shown()
 
     assert (shown.id, shown.state, shown.input) == ("a", ToolCallState.ASKING, "{}")

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from longhaul.agent import entries as e
 from longhaul.agent.decisions.deadline_steps import reached
-from longhaul.agent.fold.approval_digest import seen_digest
+from longhaul.agent.reducer.approval_digest import seen_digest
 from longhaul.agent.steps import Act, Idle, Park
 from longhaul.agent.values.deadlines import Deadlines
 from longhaul.agent.values.spec.agent_spec import ReActConfig
@@ -18,7 +18,7 @@ from tests.agent.play import SPEC, Play, asking, calls, text
 
 
 def ran(play: Play) -> list[str]:
-    """What was started, in order: the tools' own account, which nothing in the record can change."""
+    """What was started, in order: the tools' own account, which nothing in the journal can change."""
     return [call_id for step in play.steps if isinstance(step, Act) for call_id in step.call_ids]
 
 
@@ -26,20 +26,20 @@ def ran(play: Play) -> list[str]:
 def test_of_decisions_that_race_with_an_interrupt_one_wins_and_is_recorded(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311  an order, not a secret
     play = asking("a Paint")
-    assert play.record.reply is not None
-    digest = seen_digest(play.record.reply.calls["a"], play.record)
-    elsewhere = seen_digest(play.record.reply.calls["a"].model_copy(update={"asked_at": 7}), play.record)
-    letters: list[tuple[str, dict[str, Any]]] = [
+    assert play.journal.reply is not None
+    digest = seen_digest(play.journal.reply.calls["a"], play.journal)
+    elsewhere = seen_digest(play.journal.reply.calls["a"].model_copy(update={"asked_at": 7}), play.journal)
+    operations: list[tuple[str, dict[str, Any]]] = [
         ("confirm", decision("ana", "allow", digest)),
         ("confirm", decision("ana", "allow", digest)),
         ("confirm", decision("ben", "deny", digest)),
         ("confirm", decision("eve", "allow", elsewhere)),
         ("interrupt", {}),
     ]
-    chance.shuffle(letters)
+    chance.shuffle(operations)
 
     accepted: list[str] = []
-    for name, body in letters:
+    for name, body in operations:
         if isinstance(play.tell(name, body), dict):
             accepted.append("interrupt" if name == "interrupt" else body["approver"])
         for _ in range(chance.randrange(4)):
@@ -49,7 +49,7 @@ def test_of_decisions_that_race_with_an_interrupt_one_wins_and_is_recorded(seed:
         play.complete()
     play.run()
 
-    made = [(one.approver, one.decision) for one in play.record.state.decisions]
+    made = [(one.approver, one.decision) for one in play.journal.state.decisions]
     assert made in ([], [("ana", "allow")], [("ben", "deny")]), "never two, and never the one from elsewhere"
     assert accepted.count("ana") + accepted.count("ben") == len(made)
     assert ran(play) in ([], ["a"])
@@ -78,7 +78,7 @@ def test_decisions_may_come_one_by_one_or_together_and_the_rest_waits() -> None:
     assert ("a", "denied", "This call was denied and did not run: it is wet") in play.results()
 
 
-def test_a_letter_of_which_one_part_can_not_be_taken_decides_nothing() -> None:
+def test_an_operation_of_which_one_part_can_not_be_taken_decides_nothing() -> None:
     play = asking("a Measure", "b Measure")
 
     refusal = play.tell("confirm", {"decisions": [{"call_id": "a", "decision": "allow"},
@@ -118,7 +118,7 @@ class Decisions(RuleBasedStateMachine):
         self.waiting: set[str] = set()
         """What a person was asked about is theirs to answer, whatever the mode and the rules are by then."""
 
-    def verdict(self, tool: str) -> str:
+    def ruling(self, tool: str) -> str:
         if (tool, "deny") in self.given:
             return "denied"
         if (tool, "ask") in self.given:
@@ -140,11 +140,11 @@ class Decisions(RuleBasedStateMachine):
         self.play.run()
         # An approval that other rules have voided is asked for again: it does not come back when they go.
         self.approved = {call_id: strict for call_id, strict in self.approved.items() if strict == self.strict}
-        asking = {call_id for call_id, tool in self.queue if self.verdict(tool) == "asked"}
+        asking = {call_id for call_id, tool in self.queue if self.ruling(tool) == "asked"}
         self.waiting |= asking - self.approved.keys()
         while self.queue and self.queue[0][0] not in self.waiting:
             call_id, tool = self.queue.pop(0)
-            outcome = "denied" if self.verdict(tool) == "denied" else "success"
+            outcome = "denied" if self.ruling(tool) == "denied" else "success"
             if outcome == "success":
                 self.allowed.add(call_id)
             self.expected.append((call_id, outcome))
@@ -187,7 +187,7 @@ class Decisions(RuleBasedStateMachine):
         late=st.booleans(),
     )
     def answer(self, which: set[int], allow: bool, edit: dict[str, str] | None, late: bool) -> None:
-        """Some of those that wait, in one letter."""
+        """Some of those that wait, in one operation."""
         waiting = self.asked()
         chosen = [call_id for at, call_id in enumerate(waiting) if at in which] or waiting[:1]
         self.play.now += 70_000 * late
@@ -206,10 +206,10 @@ class Decisions(RuleBasedStateMachine):
     @rule(early_ms=st.sampled_from([0, 0, 1]), answered=st.booleans())
     def expire(self, early_ms: int, answered: bool) -> None:
         """The time comes at which the first calls are denied, or is a moment away; a person's word follows."""
-        waiting = {call_id: self.play.record.open_calls[call_id].asked_at for call_id in self.asked()}
+        waiting = {call_id: self.play.journal.open_calls[call_id].asked_at for call_id in self.asked()}
         first = min(waiting.values())
         self.play.now = first + PATIENCE_MS - early_ms
-        due = reached(self.play.record, self.play.now)
+        due = reached(self.play.journal, self.play.now)
         gone = [] if early_ms else [call_id for call_id, asked_at in waiting.items() if asked_at == first]
         assert [each.call_id for each in due] == gone
         if due:
@@ -234,12 +234,12 @@ class Decisions(RuleBasedStateMachine):
         assert isinstance(self.play.allow(self.queue[0][0], digest="of-yesterday"), str)
 
     @rule()
-    def roll_over(self) -> None:
-        self.play.roll_over()
+    def continue_as_new(self) -> None:
+        self.play.continue_as_new()
 
     @invariant()
     def a_person_is_shown_all_that_asks(self) -> None:
-        reply = self.play.record.reply
+        reply = self.play.journal.reply
         assert [call.block.id for call in reply.waiting()] == self.asked() if self.queue and reply else not self.queue
 
     @invariant()

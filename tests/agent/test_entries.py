@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from longhaul.agent import entries as e
 from longhaul.agent.views import events
-from tests.house.syntax import tree_of
+from tests.codebase.syntax import tree_of
 
 SUBJECTS = {name: union for name, union in vars(e).items() if name.endswith("Entry") and isinstance(union, UnionType)}
 SILENT = {
@@ -18,14 +18,14 @@ SILENT = {
     "CheckpointFailed",
     "Checkpointed",
     "CompressAsked",
-    "DecisionsOffered",
+    "DecisionsReceived",
     "Observed",
-    "OfferSettled",
-    "LetterRefused",
+    "DecisionsVerified",
+    "OperationRefused",
     "RequestAccepted",
     "RestoreFailed",
     "ResultReceived",
-    "HoldEnded",
+    "QuarantineEnded",
     "TimeReached",
     "ChildrenTold",
     "ParentTold",

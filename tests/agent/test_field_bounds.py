@@ -9,14 +9,14 @@ from pydantic import ValidationError
 from longhaul.agent.decisions.session_tools.notebook_tools import CREATE, FINISH_SUBTASK
 from longhaul.agent.decisions.session_tools.waiting_tools import SEND_TOOL
 from longhaul.agent.decisions.subagent_start import GivenTask
-from longhaul.agent.entries import Away, LeftOut, Repair
-from longhaul.agent.fold import subagent_state
+from longhaul.agent.entries import LeftOut, ProviderOutage, Repair
 from longhaul.agent.hub_membership import HubState, LeaveHub, Say, received
-from longhaul.agent.letters.bodies import Notify, Unusable
-from longhaul.agent.letters.peer_operations import HubSays
+from longhaul.agent.operations.bodies import Notify, Unusable
+from longhaul.agent.operations.peer_operations import HubSays
 from longhaul.agent.permission.rulebook import BadRule, check_count, check_room, check_rule
 from longhaul.agent.plain.json_schemas import unusable, wrong_places
 from longhaul.agent.plain.text import did_you_mean, nearest
+from longhaul.agent.reducer import subagent_state
 from longhaul.agent.values.budget import Amount, Budget, Price, bounded
 from longhaul.agent.values.conversation.messages import UserMsg
 from longhaul.agent.values.hubs import HubWord
@@ -53,7 +53,7 @@ def profile(**fields: Any) -> ModelProfile:
 
 def hub_says(words: int) -> HubSays:
     word = HubWord(number=2, by="ben", message=UserMsg("ben", "x"))
-    return HubSays(hub="h", life="l", name="n", member="ana", joined=1, through=2, words=(word,) * words)
+    return HubSays(hub="h", incarnation="l", name="n", member="ana", joined=1, through=2, words=(word,) * words)
 
 
 GIVEN: dict[str, tuple[int, Check]] = {
@@ -62,7 +62,7 @@ GIVEN: dict[str, tuple[int, Check]] = {
     "task of a sub-agent": (30_000, lambda size: GivenTask(agent="a", task="x" * size)),
     "sub-agents of an agent": (20, agents_beside),
     "levels of sub-agents": (3, agents_within),
-    "members in one letter": (50, lambda size: LeaveHub(members=tuple(f"m{each}" for each in range(size)))),
+    "members in one operation": (50, lambda size: LeaveHub(members=tuple(f"m{each}" for each in range(size)))),
     "tokens of a budget": (10**15, lambda size: Budget(max_tokens=size)),
     "nanos that a sub-agent reports": (10**18, lambda size: bounded(Amount(nanos=size))),
     "tokens of an answer": (10**15, lambda size: ModelConfig(max_output_tokens=size)),
@@ -85,12 +85,12 @@ GIVEN: dict[str, tuple[int, Check]] = {
     "name of a host": (100, lambda size: Workspace(root="/w", place="local", host="h" * size)),
     "stop words of a profile": (4, lambda size: profile(stop=tuple(f"s{each}" for each in range(size)))),
     "body of a profile": (20_000, lambda size: profile(extra_body={"x": "y" * (size - len('{"x": ""}'))})),
-    "time of a next try": (253_402_300_799_000, lambda at: Away(attempt=1, next_at=at, until=0)),
-    "name of whoever sends a letter": (1_000, lambda size: Notify(event="e", by="b" * size)),
-    "words of a hub in one letter": (200, hub_says),
+    "time of a next try": (253_402_300_799_000, lambda at: ProviderOutage(attempt=1, next_at=at, until=0)),
+    "name of whoever sends an operation": (1_000, lambda size: Notify(event="e", by="b" * size)),
+    "words of a hub in one operation": (200, hub_says),
     "words of a member of a hub": (
         80_000,
-        lambda size: MemberSaid(workflow_id="w", life="l", reply_id="r", text="x" * size),
+        lambda size: MemberSaid(workflow_id="w", incarnation="l", reply_id="r", text="x" * size),
     ),
     "pattern of a rule": (1_000, lambda size: check_rule(PermissionRule(tool_name="Read", rule_content="x" * size))),
 }
@@ -189,12 +189,12 @@ def test_two_hundred_rules_are_taken_at_once_and_together_200_kb() -> None:
 
 
 def test_of_what_has_ended_50_commands_and_256_sub_agents_are_kept() -> None:
-    ledger = Play([]).record
+    session = Play([]).journal
     for number in range(257):
-        subagent_state._keep_command(ledger, BackgroundCommand(call_id=f"c{number}", shown="ls", fate="ended"))  # noqa: SLF001
-        subagent_state._keep_child(ledger, Child(call_id=f"c{number}", agent="a", session_id="s", outcome="success"))  # noqa: SLF001
+        subagent_state._keep_command(session, BackgroundCommand(call_id=f"c{number}", shown="ls", fate="ended"))  # noqa: SLF001
+        subagent_state._keep_child(session, Child(call_id=f"c{number}", agent="a", session_id="s", outcome="success"))  # noqa: SLF001
 
-    assert (len(ledger.commands), len(ledger.children)) == (50, 256)
+    assert (len(session.commands), len(session.children)) == (50, 256)
     with pytest.raises(ValidationError, match="less than or equal to 256"):
         AgentSpec(model="scripted:none", max_children=257)
 

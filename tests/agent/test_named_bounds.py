@@ -15,22 +15,22 @@ from pydantic import ValidationError
 
 from longhaul.agent import entries as e
 from longhaul.agent.decisions import background_commands
+from longhaul.agent.decisions.continue_as_new import Load, continue_as_new, history_is_long
 from longhaul.agent.decisions.model_turn import replaced_by
-from longhaul.agent.decisions.rollover import Load, history_is_long, roll_over
 from longhaul.agent.decisions.session_tools.plan_tools import PLAN_EXIT_TOOL
 from longhaul.agent.entries import cut
-from longhaul.agent.fold.agent_state import OpenCall
-from longhaul.agent.fold.approval_digest import seen_digest
-from longhaul.agent.fold.ledger import forget
-from longhaul.agent.fold.synthetic_results import cancelled_outside
-from longhaul.agent.life.history import seam_of
-from longhaul.agent.life.imported_state import read_state
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.incarnation.history import boundary_of
+from longhaul.agent.incarnation.imported_state import read_state
+from longhaul.agent.journal import Journal
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.permission.preview import argument_parts, brief, preview
 from longhaul.agent.permission.rulebook import BadRule, check_rule, id_of
 from longhaul.agent.plain.errors import ImportProblem
-from longhaul.agent.record import Record
-from longhaul.agent.steps import Checkpoint, RollOver, Step
+from longhaul.agent.reducer.agent_state import OpenCall
+from longhaul.agent.reducer.approval_digest import seen_digest
+from longhaul.agent.reducer.session_state import forget
+from longhaul.agent.reducer.synthetic_results import cancelled_outside
+from longhaul.agent.steps import Checkpoint, ContinueAsNew, Step
 from longhaul.agent.values.conversation.messages import (
     Base64Source,
     DataBlock,
@@ -47,7 +47,7 @@ from longhaul.agent.values.spec.knowledge import Knowledge
 from longhaul.agent.values.spec.workspace import heartbeat_seconds
 from longhaul.agent.values.stuck_detection import StuckConfig, Watch, with_call
 from tests.agent.play import Play, calls, text
-from tests.house.syntax import tree_of
+from tests.codebase.syntax import tree_of
 
 CALL = ToolCallBlock(id="a", name="Order", input="{}")
 NUMBERS_OF_VERSIONS = range(10)
@@ -96,7 +96,7 @@ def waiting(*pairs: str, **more: Any) -> Play:
     return play
 
 
-def test_of_a_doubt_and_of_what_an_outside_system_had_answered_2000_characters_are_kept() -> None:
+def test_of_an_unknown_outcome_and_of_what_an_outside_system_had_answered_2000_characters_are_kept() -> None:
     assert cut("x" * 2_000) == "x" * 2_000
     assert cut("x" * 2_001) == "x" * 2_000 + "… (2001 characters)"
     assert str(cancelled_outside(CALL, ["x" * 2_000]).output).endswith("\n" + "x" * 2_000)
@@ -109,25 +109,25 @@ def test_the_hundred_newest_refusals_are_kept() -> None:
     for number in range(101):
         play.allow(f"nobody-{number}")
 
-    assert len(play.record.refused.newest) == 100
-    assert "nobody-100" in play.record.refused.newest[-1].reason
-    assert play.record.refused.count == 101
+    assert len(play.journal.refused.newest) == 100
+    assert "nobody-100" in play.journal.refused.newest[-1].reason
+    assert play.journal.refused.count == 101
 
 
 def test_findings_count_for_a_minute_from_when_they_were_made() -> None:
     for milliseconds, stale in ((59_000, False), (61_000, True)):
         play = waiting()
-        assert play.record.reply is not None
+        assert play.journal.reply is not None
         play.now += milliseconds
         play.allow("a")
-        assert play.record.reply.calls["a"].facts_stale is stale, milliseconds
+        assert play.journal.reply.calls["a"].analysis_stale is stale, milliseconds
 
 
 def test_each_part_of_a_question_has_six_characters_to_be_told_apart_by() -> None:
     play = waiting()
-    assert play.record.reply is not None
+    assert play.journal.reply is not None
 
-    digest = seen_digest(play.record.reply.calls["a"], play.record)
+    digest = seen_digest(play.journal.reply.calls["a"], play.journal)
 
     assert [len(part) for part in digest.split(".")[1:6]] == [6, 6, 6, 6, 6]
 
@@ -154,14 +154,14 @@ def test_what_comes_along_with_a_request_has_at_most_4000_bytes(blanks: int, tak
     assert (len(json.dumps(context, separators=(",", ":"))) <= 4_000) is taken
 
 
-def test_a_seam_of_more_than_8000_bytes_is_not_kept() -> None:
+def test_a_boundary_of_more_than_8000_bytes_is_not_kept() -> None:
     small, large = (waiting() for _ in range(2))
     for play, size in ((small, 2_000), (large, 12_000)):
-        assert play.record.reply is not None
-        play.record.reply.calls["a"].input = json.dumps({"text": "x" * size})
+        assert play.journal.reply is not None
+        play.journal.reply.calls["a"].input = json.dumps({"text": "x" * size})
 
-    assert seam_of(small.record) is not None
-    assert seam_of(large.record) is None
+    assert boundary_of(small.journal) is not None
+    assert boundary_of(large.journal) is None
 
 
 def test_a_state_of_more_than_50000_messages_is_refused() -> None:
@@ -179,13 +179,13 @@ def test_of_what_was_said_with_an_interrupt_10000_characters_are_handed_on() -> 
     play = waiting()
     play.tell("interrupt", {"message": "x" * 10_001})
 
-    assert replaced_by(play.record) == "x" * 10_000
+    assert replaced_by(play.journal) == "x" * 10_000
 
 
 def test_a_call_that_is_unsettled_a_sixth_time_is_given_up() -> None:
     def shaken(times: int) -> list[tuple[str, str, str]]:
         unsettled = [
-            e.CallUnsettled(call_id="a", facts=CallFacts(), reason=f"for the {n}th time") for n in range(times)
+            e.CallUnsettled(call_id="a", analysis=CallAnalysis(), reason=f"for the {n}th time") for n in range(times)
         ]
         play = Play([calls("a Look"), text("Seen.")], outcomes={"a": [*unsettled]})
         play.say("Look")
@@ -196,10 +196,10 @@ def test_a_call_that_is_unsettled_a_sixth_time_is_given_up() -> None:
     assert shaken(6)[0][1] == "error"
 
 
-def _failed_at(events: int) -> Record:
+def _failed_at(events: int) -> Journal:
     play = Play()
     play.write(e.CheckpointFailed(error=ErrorInfo(type="upstream", message="no store"), events=events))
-    return play.record
+    return play.journal
 
 
 @pytest.mark.parametrize(("events", "again"), [(2_200, False), (2_300, False), (2_301, True)])
@@ -207,9 +207,9 @@ def test_a_checkpoint_that_failed_is_tried_again_200_events_later(events: int, a
     assert history_is_long(_failed_at(2_100), Load(events=events)) is again
 
 
-@pytest.mark.parametrize(("events", "step"), [(20_000, Checkpoint()), (20_001, RollOver())])
+@pytest.mark.parametrize(("events", "step"), [(20_000, Checkpoint()), (20_001, ContinueAsNew())])
 def test_after_20000_events_a_session_goes_on_elsewhere_whatever_was_kept(events: int, step: Step) -> None:
-    assert roll_over(Play().record, Load(events=events)) == step
+    assert continue_as_new(Play().journal, Load(events=events)) == step
 
 
 @pytest.mark.parametrize(
@@ -253,8 +253,8 @@ def test_of_a_question_as_much_is_shown_as_somebody_reads() -> None:
 
 def test_of_a_change_8000_characters_are_shown() -> None:
     def left_out(size: int) -> int:
-        facts = CallFacts(cwd="/site", notice="x" * size)
-        return preview("{}", facts, Effect.ONCE).findings[-1].left_out
+        analysis = CallAnalysis(cwd="/site", notice="x" * size)
+        return preview("{}", analysis, Effect.ONCE).findings[-1].left_out
 
     assert left_out(8_000) == 0
     assert left_out(8_001) > 0
@@ -292,8 +292,8 @@ def test_the_state_keeps_the_two_hundred_newest_decisions() -> None:
         play.deny(f"a{number}")
         play.run()
 
-    assert len(play.record.state.decisions) == 200
-    assert play.record.state.decisions[-1].call_id == "a200"
+    assert len(play.journal.state.decisions) == 200
+    assert play.journal.state.decisions[-1].call_id == "a200"
 
 
 def test_a_message_that_nobody_has_counted_has_a_frame_of_8_tokens_and_each_attachment_1600() -> None:
@@ -323,10 +323,12 @@ def test_ids_of_8000_calls_of_long_ago_share_one_filter_of_16_kb() -> None:
 
 def test_of_a_command_in_the_background_two_hundred_characters_are_shown() -> None:
     arguments = json.dumps({"command": "x" * 201})
-    call = OpenCall(block=CALL.model_copy(update={"input": arguments}), input=arguments, facts=CallFacts(), facts_at=0)
+    call = OpenCall(
+        block=CALL.model_copy(update={"input": arguments}), input=arguments, analysis=CallAnalysis(), analyzed_at=0
+    )
 
-    begun = background_commands.begun(Play([]).record, call)
-    (command,) = (entry.command for entry in begun if isinstance(entry, e.CommandBegun))
+    started = background_commands.started(Play([]).journal, call)
+    (command,) = (entry.command for entry in started if isinstance(entry, e.CommandStarted))
 
     assert command.shown == "x" * 200
 

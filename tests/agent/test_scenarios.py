@@ -4,11 +4,11 @@ import dataclasses
 
 import pytest
 
-from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.permission.call_facts import CallFacts
-from longhaul.agent.steps import Act, Idle, Park, Prepare, RollOver, Think
+from longhaul.agent.decisions.continue_as_new import Load
+from longhaul.agent.permission.call_analysis import CallAnalysis
+from longhaul.agent.steps import Act, ContinueAsNew, Idle, Park, Prepare, Think
 from longhaul.agent.values.conversation.messages import FinishedReason, TextBlock, ToolCallBlock
-from longhaul.agent.views.events import EventFold
+from longhaul.agent.views.events import EventReducer
 from tests.agent.play import Play, calls, carried_over, site, spec_with, spoken, text
 
 
@@ -20,7 +20,7 @@ def test_an_answer_without_tools_takes_one_model_call() -> None:
     assert play.run() == Idle()
 
     assert play.kinds() == ["opened", "accepted", "started", "prepared", "model_said", "finished"]
-    assert spoken(play.record.state.context) == ["How many bricks?", "Forty bricks."]
+    assert spoken(play.journal.state.context) == ["How many bricks?", "Forty bricks."]
     assert play.ends() == [("reply-of-r1", "completed")]
 
 
@@ -77,7 +77,7 @@ def test_three_requests_are_answered_in_the_order_in_which_they_came() -> None:
     play.run()
 
     assert [place["position"] for place in places if isinstance(place, dict)] == [0, 1, 2]
-    assert spoken(play.record.state.context) == ["Q1", "one", "Q2", "two", "Q3", "three"]
+    assert spoken(play.journal.state.context) == ["Q1", "one", "Q2", "two", "Q3", "three"]
 
 
 def test_what_is_observed_while_a_call_waits_stands_after_the_results() -> None:
@@ -88,7 +88,7 @@ def test_what_is_observed_while_a_call_waits_stands_after_the_results() -> None:
     play.allow("a")
     play.run()
 
-    assert spoken(play.record.state.context) == [
+    assert spoken(play.journal.state.context) == [
         "Paint it",
         "call a + call b",
         "result a",
@@ -107,10 +107,10 @@ def test_what_is_observed_while_the_model_thinks_reaches_the_next_call() -> None
     play.tell("observe", {"messages": "It rains."})
     play.complete()
 
-    assert play.record.context.anchor.length == 0
-    unanchored = play.record.state.context[play.record.context.anchor.length :]
+    assert play.journal.context.cached_prefix.length == 0
+    unanchored = play.journal.state.context[play.journal.context.cached_prefix.length :]
     assert spoken(unanchored) == ["Look", "It rains.", "call a"]
-    assert [bool(mark.digest) for mark in play.record.context.marks] == [False, False, True]
+    assert [bool(mark.digest) for mark in play.journal.context.marks] == [False, False, True]
 
 
 @pytest.mark.proves("D6")
@@ -130,8 +130,8 @@ def test_an_unknown_tool_is_an_error_that_the_model_reads() -> None:
 
 @pytest.mark.proves("D6")
 def test_broken_arguments_are_an_error_that_the_model_reads() -> None:
-    broken = CallFacts(arguments_error="the arguments are not JSON: they end too soon")
-    play = Play([calls("a Look", arguments='{"where": '), text("Oh.")], facts={"a": [broken]})
+    broken = CallAnalysis(arguments_error="the arguments are not JSON: they end too soon")
+    play = Play([calls("a Look", arguments='{"where": '), text("Oh.")], analysis={"a": [broken]})
     play.say("Look")
     play.run()
 
@@ -151,37 +151,37 @@ def test_repeated_and_empty_call_ids_get_ids_of_their_own() -> None:
     assert ids[0] == "a"
 
 
-def test_a_long_history_rolls_over_between_steps() -> None:
+def test_a_long_history_continues_as_new_between_steps() -> None:
     play = Play([text("Done.")])
     play.say("Look")
     play.load = Load(events=2_001)
 
-    assert play.run() == RollOver()
+    assert play.run() == ContinueAsNew()
 
 
 def _deciding(play: Play) -> dict[str, object]:
-    """All of the record but the log, which tells the same events."""
-    record = play.record
-    fields = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
-    state = record.state.model_dump(mode="json")
-    events = EventFold().catch_up(record.log)
+    """All of the journal but the log, which tells the same events."""
+    journal = play.journal
+    fields = {field.name: getattr(journal, field.name) for field in dataclasses.fields(journal)}
+    state = journal.state.model_dump(mode="json")
+    events = EventReducer().catch_up(journal.log)
     return {**fields, "log": None, "state": state, "events": list(events)}
 
 
-def test_a_roll_over_in_mid_reply_while_parked_with_a_queue_changes_nothing() -> None:
+def test_a_continue_as_new_in_mid_reply_while_parked_with_a_queue_changes_nothing() -> None:
     play = Play(
         [calls("a Look"), calls("b Paint", "c Order"), text("Painted."), text("Swept.")],
-        facts={"b": [site("/site/b")]},
+        analysis={"b": [site("/site/b")]},
     )
     play.say("Look, then paint")
     play.run()
     play.say("Sweep", "r2")
     play.tell("observe", {"messages": "It rains."})
     play.tell("configure", {"mode": "accept_edits", "max_iters": 9, "model": "scripted:other"})
-    play.tell("confirm", {"decisions": "rubbish"})
+    play.tell("confirm", {"decisions": "malformed_input"})
     before = _deciding(play)
 
-    play.roll_over()
+    play.continue_as_new()
 
     assert _deciding(play) == before
     assert play.run() == Park("person")
@@ -192,18 +192,18 @@ def test_a_roll_over_in_mid_reply_while_parked_with_a_queue_changes_nothing() ->
     assert play.ends() == [("reply-of-r1", "completed"), ("reply-of-r2", "completed")]
 
 
-def test_a_roll_over_forgets_all_but_the_newest_refusals() -> None:
+def test_a_continue_as_new_forgets_all_but_the_newest_refusals() -> None:
     play = Play()
     for number in range(130):
         play.tell(f"nonsense-{number}")
 
     play.begin()
-    left = carried_over(play.record)
+    left = carried_over(play.journal)
 
-    assert [refusal.name for refusal in left.ledger.refused.newest] == [
+    assert [refusal.name for refusal in left.session.refused.newest] == [
         f"nonsense-{number}" for number in range(30, 130)
     ]
-    assert left.ledger.refused.count == 130
+    assert left.session.refused.count == 130
 
 
 def test_going_on_without_a_message_asks_the_model_about_what_stands() -> None:
@@ -218,8 +218,8 @@ def test_going_on_without_a_message_asks_the_model_about_what_stands() -> None:
     }
     play.run()
 
-    assert spoken(play.record.state.context) == ["Count", "One.", "Two."]
-    assert play.record.requests.finished["reply-of-go on"].reason is FinishedReason.COMPLETED
+    assert spoken(play.journal.state.context) == ["Count", "One.", "Two."]
+    assert play.journal.requests.finished["reply-of-go on"].reason is FinishedReason.COMPLETED
 
 
 def test_a_reply_whose_preparation_was_cut_short_is_prepared_again() -> None:

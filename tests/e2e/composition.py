@@ -22,8 +22,8 @@ from typing import Any
 
 import yaml
 
-from longhaul.starter.provision.dev_server import SQLITE_PRAGMAS
-from longhaul.starter.provision.processes import bound_to_parent, tail
+from longhaul.starter.dev_server.dev_server import SQLITE_PRAGMAS
+from longhaul.starter.dev_server.processes import bound_to_parent, tail
 from tests.e2e.manifests import ROOT, Container, Mount, containers_of_compose, files_of_image, of_image
 from tests.limits import SURE_SECONDS
 

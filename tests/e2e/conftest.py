@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from longhaul.starter.client.client import Longhaul
-from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.dev_server.dev_server import DevServer
 from longhaul.starter.settings import Settings
 from tests.activities.mcp.serving import small
 from tests.e2e import processes

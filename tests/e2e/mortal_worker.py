@@ -1,6 +1,6 @@
 """A worker that kills itself at an exact moment: `python -m tests.e2e.mortal_worker MOMENT [ACTIVITY NUMBER]`.
 
-`before`: a session has decided to go on in a fresh history, and nobody has heard of it. `after`: the server has begun
+`before`: a session has decided to go on in a fresh history, and nobody has heard of it. `after`: the server has started
 that history, and its first task has done nothing yet. `asking`: a session asks for its NUMBERth activity of this type,
 and the task that does so never ends. `within`: such an activity has done its work, and nobody has heard of it.
 """
@@ -30,9 +30,9 @@ from temporalio.worker import (
 
 from longhaul.activities.models.profiles import read_key_places
 from longhaul.activities.models.providers import Providers
-from longhaul.starter.hosting.own_process import new_event_loop
-from longhaul.starter.reach.connection import connect
+from longhaul.starter.connection.connect import connect
 from longhaul.starter.settings import Settings
+from longhaul.starter.worker_host.own_process import new_event_loop
 from longhaul.worker import READY, build
 
 MOMENT, *WHICH = sys.argv[1:] or [""]

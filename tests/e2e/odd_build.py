@@ -9,16 +9,16 @@ import sys
 
 from longhaul import worker
 from longhaul.agent.decision import decide
-from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.record import Record
+from longhaul.agent.decisions.continue_as_new import Load
+from longhaul.agent.journal import Journal
 from longhaul.agent.steps import Checkpoint, Idle, Step
 from longhaul.starter.cli import main as command_line
 from longhaul.workflows import session
 
 
-def forgetful(record: Record, load: Load) -> Step:
-    step = decide(record, load)
-    return Idle() if isinstance(step, Checkpoint) and record.reply is None else step
+def forgetful(journal: Journal, load: Load) -> Step:
+    step = decide(journal, load)
+    return Idle() if isinstance(step, Checkpoint) and journal.reply is None else step
 
 
 if __name__ == "__main__":

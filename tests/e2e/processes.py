@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from longhaul.starter.provision.processes import bound_to_parent, tail
+from longhaul.starter.dev_server.processes import bound_to_parent, tail
 from longhaul.worker import READY
 from tests.e2e.warm_cli import WORKER
 from tests.e2e.warm_worker import WarmWorker
@@ -51,7 +51,7 @@ class WorkerProcess:
         settings.directory.mkdir(parents=True, exist_ok=True)
         log = settings.directory / "worker.log"
         with log.open("ab") as sink:
-            starting = asyncio.ensure_future(_begun(settings, sink.fileno()))
+            starting = asyncio.ensure_future(_started(settings, sink.fileno()))
             try:
                 # Shielded: a process that is cancelled while it starts belongs to nobody.
                 process = await asyncio.shield(starting)
@@ -103,7 +103,7 @@ class WorkerProcess:
         await self._process.wait()
 
 
-async def _begun(settings: WorkerSettings, log: int) -> asyncio.subprocess.Process | WarmWorker:
+async def _started(settings: WorkerSettings, log: int) -> asyncio.subprocess.Process | WarmWorker:
     there = environment(settings)
     if settings.program[0] == WORKER and not any(name.startswith(READ_WHILE_LOADING) for name in settings.further):
         return await WarmWorker.start(settings.program, there, settings.directory, log)

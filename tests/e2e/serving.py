@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 
-from longhaul.starter.provision.processes import bound_to_parent, tail
+from longhaul.starter.dev_server.processes import bound_to_parent, tail
 from tests.limits import SURE_SECONDS
 
 TOKENS = {"ana": "lh_ana", "bob": "lh_bob", "eve": "lh_eve", "max": "lh_max"}

@@ -18,7 +18,7 @@ import pyte
 from tests.e2e.conftest import Cli
 from tests.e2e.warm_cli import Command
 from tests.limits import SURE_SECONDS
-from tests.reflowing import laid_out_anew, shown
+from tests.reflowing import laid_out_again, shown
 
 SCROLLED_LINES = 2_000
 REPAINT_SECONDS = 0.8
@@ -71,7 +71,7 @@ class Terminal:
         self._stream = pyte.Stream(self._screen)
         self._terminal, theirs = os.openpty()
         try:
-            # Before anything reads it: a list that was laid out for another width is broken anew by the terminal.
+            # Before anything reads it: a list that was laid out for another width is broken again by the terminal.
             self._size(columns, rows)
             self._command: Command | subprocess.Popen[bytes] | None = cli.at_terminal(
                 arguments, environment or {}, theirs
@@ -120,11 +120,11 @@ class Terminal:
         os.write(self._terminal, keys.encode())
 
     def resized(self, columns: int, rows: int) -> None:
-        """Lines that are too long are laid out anew, as most terminals do. Returns when the command has had time to
+        """Lines that are too long are laid out again, as most terminals do. Returns when the command has had time to
         paint for the new size: which lines went on in the next row is not known any more after a second time."""
         while self.read(0):
             pass
-        self._screen = laid_out_anew(self._screen, columns, rows, SCROLLED_LINES)
+        self._screen = laid_out_again(self._screen, columns, rows, SCROLLED_LINES)
         self._stream = pyte.Stream(self._screen)
         self._size(columns, rows)
         deadline = time.monotonic() + REPAINT_SECONDS

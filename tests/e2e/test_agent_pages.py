@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
+from longhaul.starter.dev_server.dev_server import DevServer, DevServerSettings
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES, TASK_QUEUE
 from tests.e2e.conftest import Cli
 from tests.e2e.processes import WorkerSettings, environment, worker
@@ -38,7 +38,7 @@ SCRIPTS: dict[str, list[dict[str, Any]]] = {
         says("", {"name": "wait_for", "input": {"event": "deployed", "timeout": "2d"}}),
         says("It is out."),
     ],
-    "agents/subagents": [says("I split it.", *TASKS), says("It is mended.")],
+    "agents/subagents": [says("I split it.", *TASKS), says("It is fixed.")],
     "people/state": [says("", {"name": "plan_exit", "input": {"plan": "1. Look"}}), says("It is split.")],
 }
 """What the model says in each session of the page; of those that name one."""
@@ -57,7 +57,7 @@ SHOWS: dict[str, list[tuple[str, int, str]]] = {
         ("run", 3, "deployed"),
         ("notify nightly deployed", 0, ""),
     ],
-    "agents/subagents": [("run", 0, "It is mended."), ("show mend", 0, "sub-agent scout: success")],
+    "agents/subagents": [("run", 0, "It is fixed."), ("show fix", 0, "sub-agent scout: success")],
     "agents/memory": [
         ("memory list", 0, ""),
         ("memory delete 12 15", 1, "no memories of the user 'ana'"),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
+from longhaul.starter.dev_server.dev_server import DevServer, DevServerSettings
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES, TASK_QUEUE
 from tests.e2e.conftest import Cli
 from tests.e2e.processes import WorkerSettings, environment, worker

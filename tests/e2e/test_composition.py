@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.starter.provision.temporal_cli import Say
+from longhaul.starter.dev_server.temporal_cli import Say
 from tests.conftest import found
 from tests.e2e.composition import Answer, Composition, composed
 from tests.e2e.test_places import find_walls
@@ -45,7 +45,7 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec
 async def main():
     async with Longhaul.connect() as app:
         spec = AgentSpec.model_validate({"model": sys.argv[1], "model_config": {"context_length": 20_000_000}})
-        session = app.session("letters", agent=spec)
+        session = app.session("operations", agent=spec)
         said = await session.reply("a" * int(sys.argv[2]))
         told = await anext(aiter(session.transcript()))
         print(json.dumps([len(said.get_text_content()), len(told.get_text_content())]))
@@ -88,7 +88,7 @@ LINES = """
 LONGHAUL_PROJECT={shop}
 LONGHAUL_MODEL=scripted:{shop}/http.jsonl
 LONGHAUL_TOOLS=shop_tools
-LONGHAUL_SECRET_SHOP_TOKEN='seven $letters and more'
+LONGHAUL_SECRET_SHOP_TOKEN='seven $operations and more'
 LONGHAUL_NOTIFY=maildir:/data/mail?to=ana@shop.example
 LONGHAUL_SERVE_HOSTS=agents.shop.example
 """
@@ -159,7 +159,7 @@ def until_said(there: Composition, text: str, session: str, token: str) -> str:
 
 
 def mail_about(there: Composition, word: str) -> str:
-    """Wait for a notice to come."""
+    """Wait for a notification to come."""
     folder = there.folder / "volumes" / "data" / "mail" / "new"
     while True:
         for file in folder.glob("*"):

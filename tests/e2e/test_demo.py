@@ -55,7 +55,7 @@ def _read(terminal: int) -> str:
         return ""
 
 
-def test_the_demo_mends_the_project_without_a_terminal(environment: dict[str, str], tmp_path: Path) -> None:
+def test_the_demo_fixes_the_project_without_a_terminal(environment: dict[str, str], tmp_path: Path) -> None:
     done = subprocess.run(
         DEMO, cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )

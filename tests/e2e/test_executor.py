@@ -15,7 +15,7 @@ from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
 from tests.e2e.conftest import Cli
-from tests.workflows.letters import results, until
+from tests.workflows.operations import results, until
 
 pytestmark = pytest.mark.server
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.starter.provision.processes import bound_to_parent
+from longhaul.starter.dev_server.processes import bound_to_parent
 from tests.e2e.terminal import Program, at_a_terminal
 from tests.limits import SURE_SECONDS
 

@@ -9,7 +9,7 @@ import pytest
 
 from longhaul.agent.decision import BEHAVIOUR
 from longhaul.agent.values.conversation.messages import FinishedReason
-from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.dev_server.dev_server import DevServer
 from tests.e2e.crash.crash_stage import Job, Stage, call, says
 from tests.e2e.newer_rules import NUMBER
 from tests.e2e.processes import WorkerSettings, environment, worker
@@ -42,8 +42,8 @@ async def at_once(job: Job) -> list[int]:
     """How many calls of the tool `look` were under way each time that one was started."""
     counts, under_way = list[int](), set[int]()
     for event in (await job.handle.fetch_history()).events:
-        begun = event.activity_task_scheduled_event_attributes
-        if begun.activity_type.name == "look":
+        started = event.activity_task_scheduled_event_attributes
+        if started.activity_type.name == "look":
             under_way.add(event.event_id)
             counts.append(len(under_way))
         under_way.discard(event.activity_task_completed_event_attributes.scheduled_event_id)
@@ -66,7 +66,7 @@ async def test_a_reply_goes_on_by_the_rules_it_began_with_and_the_next_one_goes_
     async with worker(newer):
         await job.approve()
         first = await job.finish()
-        begun_with, together = (await job.session.status()).behaviour, await at_once(job)
+        started_with, together = (await job.session.status()).behaviour, await at_once(job)
         second = await job.session.reply("Once more")
         status = await job.session.status()
         one_by_one = (await at_once(job))[len(together) :]
@@ -74,5 +74,5 @@ async def test_a_reply_goes_on_by_the_rules_it_began_with_and_the_next_one_goes_
     assert (broken["ok"], kept["ok"]) == (False, True)
     assert "look" in broken["why"]
     assert first.finished_reason is second.finished_reason is FinishedReason.COMPLETED
-    assert (begun_with, status.behaviour) == (BEHAVIOUR, NUMBER)
+    assert (started_with, status.behaviour) == (BEHAVIOUR, NUMBER)
     assert (together, one_by_one) == ([1, 2, 1, 2], [1, 1])

@@ -21,8 +21,8 @@ from temporalio.worker import Replayer
 from examples.orders.test_orders import SAYS
 from examples.orders.workers import CONVERTER
 from examples.orders.workflows import OrderWorkflow
-from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
-from longhaul.starter.provision.processes import bound_to_parent, tail
+from longhaul.starter.dev_server.dev_server import DevServer, DevServerSettings
+from longhaul.starter.dev_server.processes import bound_to_parent, tail
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
 from tests.e2e.test_first_hour import typed
 from tests.limits import SURE_SECONDS
@@ -145,7 +145,7 @@ async def test_a_refund_is_paid_once_though_the_workers_are_killed_between_its_a
     async with service(shop) as web:
         async with shop.running(*workers):
             complaint = {"text": "The lamp hums."}
-            begun = await web.post("/orders/17/complaint", json=complaint, headers={"X-User": "mia"})
+            started = await web.post("/orders/17/complaint", json=complaint, headers={"X-User": "mia"})
             call = await waiting(web)
             approval = {"customer": "mia", "call_id": call["call_id"], "decision": "allow", "digest": call["digest"]}
             first = await web.post("/orders/17/approval", json=approval, headers={"X-User": "ana"})
@@ -167,7 +167,7 @@ async def test_a_refund_is_paid_once_though_the_workers_are_killed_between_its_a
         if event.activity_task_scheduled_event_attributes.activity_type.name == "issue_refund"
     ]
 
-    assert (begun.status_code, moved.status_code, code) == (202, 202, 0)
+    assert (started.status_code, moved.status_code, code) == (202, 202, 0)
     assert (first.json(), twice.status_code, second.json()) == ({call["call_id"]: "1 of 2"}, 409, {}), twice.text
     assert "issue_refund" in listed
     assert found == {"refunded_cents": 2400, "answer": "You get your money back."}

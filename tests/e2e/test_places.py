@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.starter.provision.dev_server import DevServer
-from longhaul.starter.provision.temporal_cli import Say
+from longhaul.starter.dev_server.dev_server import DevServer
+from longhaul.starter.dev_server.temporal_cli import Say
 from tests.conftest import found
 from tests.e2e import processes
 from tests.e2e.conftest import Cli
@@ -56,4 +56,4 @@ async def test_the_same_path_in_another_container_is_another_place(walled: Cli) 
     assert "another place" in listed.err
     for name, variable in (("workers' store", "LONGHAUL_STORE"), ("workers' blobs", "LONGHAUL_BLOBS")):
         assert not checks[name]["ok"]
-        assert checks[name]["mend"].startswith(f"set {variable} for both")
+        assert checks[name]["fix"].startswith(f"set {variable} for both")

@@ -19,7 +19,7 @@ from temporalio.api.workflowservice.v1 import ListBatchOperationsRequest
 from temporalio.client import Client
 
 from longhaul.starter.client.client import Longhaul
-from longhaul.starter.provision.processes import bound_to_parent
+from longhaul.starter.dev_server.processes import bound_to_parent
 from longhaul.starter.settings import Settings
 from tests.e2e.serve.test_sessions import WANTS_TO_EDIT, agent
 from tests.limits import SURE_SECONDS

@@ -12,10 +12,10 @@ import pytest
 from longhaul.agent.values.conversation.messages import FinishedReason, Msg
 from longhaul.starter.cli.doctor.local_checks import Check
 from longhaul.starter.cli.doctor.server_checks import versions
-from longhaul.starter.hosting import deployment as rollout
-from longhaul.starter.hosting.deployment import set_current
-from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.dev_server.dev_server import DevServer
 from longhaul.starter.settings import Settings
+from longhaul.starter.worker_host import deployment as rollout
+from longhaul.starter.worker_host.deployment import set_current
 from tests.e2e.crash.crash_stage import Job, Stage, call, says, until
 from tests.e2e.processes import WorkerSettings, environment, worker
 
@@ -148,7 +148,7 @@ def test_a_session_that_waits_goes_on_with_the_promoted_build(story: Story) -> N
 
 
 def test_the_doctor_says_whether_a_build_gets_work(story: Story) -> None:
-    found = {build: (check.ok, check.mend) for build, check in story.doctor.items()}
+    found = {build: (check.ok, check.fix) for build, check in story.doctor.items()}
 
     assert found["two"][0]
     assert found["one"] == (False, "run `longhaul rollout promote one` where its workers run")

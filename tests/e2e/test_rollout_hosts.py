@@ -8,8 +8,8 @@ import pytest
 
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.session import Session
-from longhaul.starter.hosting.deployment import hosts_without, set_current
-from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.dev_server.dev_server import DevServer
+from longhaul.starter.worker_host.deployment import hosts_without, set_current
 from tests.activities.mcp.serving import small
 from tests.e2e.crash.crash_stage import Stage, until
 from tests.e2e.processes import worker
@@ -57,7 +57,7 @@ async def test_a_build_without_workers_on_a_host_is_promoted_by_force_alone_and_
             reply = await session.submit("Go on")
 
             async def parked() -> bool:
-                return "host 'den', which is unavailable" in (await session.status()).host_away
+                return "host 'den', which is unavailable" in (await session.status()).host_unavailable
 
             await until(parked, "the session says that its host is away")
             async with worker(builds.of("two", LONGHAUL_HOST="den")):

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from longhaul.starter.hosting.deployment import set_current, standing_of
-from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.dev_server.dev_server import DevServer
+from longhaul.starter.worker_host.deployment import set_current, standing_of
 from tests.e2e.crash.crash_stage import Job, Stage, call, says
 from tests.e2e.processes import worker
 from tests.e2e.test_rollout import Answer, Builds, bring_to_rest
-from tests.workflows.letters import push_over
+from tests.workflows.operations import push_over
 
 pytestmark = pytest.mark.server
 
@@ -65,7 +65,7 @@ async def test_what_would_break_stays_where_it_is_and_the_others_go_on(
         short.session.workflow_id: "one",
     }
     assert [line["worker"] for line in parked.ledger("began")] == [odd.pid]
-    # A history that begins anew can go on with any build.
+    # A history that begins again can go on with any build.
     assert (here, stayed, rolled) == (["here", "here"], ["one", "one", "odd"], ["moved", "odd"])
     # The way back is held to what the build behind has written.
     assert [each["session_id"] for each in held_back["broken"]] == [parked.session.id]

@@ -19,7 +19,7 @@ import pathlib, sys, time
 class Stalls:
     def find_spec(self, name, path=None, target=None):
         if name == {module!r}:
-            pathlib.Path({begun!r}).touch()
+            pathlib.Path({started!r}).touch()
             time.sleep(600)
 
 
@@ -39,15 +39,15 @@ CONSOLE_SCRIPT = "from longhaul.starter.cli.entry_point import main; main()"
 def test_ctrl_c_while_it_loads_shows_no_traceback(
     tmp_path: Path, command: tuple[str, ...], module: str, status: int
 ) -> None:
-    begun = tmp_path / "begun"
-    (tmp_path / "sitecustomize.py").write_text(STALLS.format(module=module, begun=str(begun)))
+    started = tmp_path / "started"
+    (tmp_path / "sitecustomize.py").write_text(STALLS.format(module=module, started=str(started)))
     environment = {**os.environ, **BYTECODE, "PYTHONPATH": f"{tmp_path}:{ROOT}"}
 
     with subprocess.Popen(
         [sys.executable, *command], env=environment, cwd=tmp_path, stderr=subprocess.PIPE, text=True
     ) as process:
         until = time.monotonic() + SURE_SECONDS
-        while not begun.exists():
+        while not started.exists():
             assert time.monotonic() < until
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from longhaul.starter.provision.processes import bound_to_parent, tail
+from longhaul.starter.dev_server.processes import bound_to_parent, tail
 from tests.e2e.conftest import Cli
 from tests.limits import SURE_SECONDS
 from tests.servers.local import free_port
@@ -92,8 +92,8 @@ async def test_a_page_watches_comes_back_decides_and_sees_the_end(cli: Cli, work
     speech, *rest = STORY
     model = cli.script({**speech, **rest[0]}, rest[1])
     async with service(cli, model) as web:
-        begun = await told(web, "tide", until="TEXT_BLOCK_DELTA")
-        assert begun[-1]["delta"]
+        started = await told(web, "tide", until="TEXT_BLOCK_DELTA")
+        assert started[-1]["delta"]
     async with service(cli, model) as web:
         asked = await told(web, "tide")
         again = await told(web, "tide")

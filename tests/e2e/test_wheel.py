@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from longhaul.agent.plain.errors import EXTRAS
-from longhaul.starter.provision.dev_server import DevServer
-from longhaul.starter.provision.processes import bound_to_parent
+from longhaul.starter.dev_server.dev_server import DevServer
+from longhaul.starter.dev_server.processes import bound_to_parent
+from tests.codebase.test_names import documented
 from tests.e2e.wheel import ROOT, Installed, build
-from tests.house.test_names import documented
 from tests.limits import SURE_SECONDS
 
 QUEUE = "wheel"
@@ -196,11 +196,7 @@ def test_a_thin_client_says_which_extra_has_what_it_lacks(client: Installed, pro
     assert missing["SqlStore"] == (
         "'sqlalchemy' is not installed; it comes with an extra: pip install 'longhaul-agents[sql]'"
     )
-    assert {*missing} & {*use} - errors == {
-        "LonghaulPlugin",
-        "SharedTaskQueue",
-        "SqlStore",
-    }  # the plugin hosts a worker
+    assert {*missing} & {*use} - errors == {"LonghaulPlugin", "SqlStore"}  # the plugin hosts a worker
     assert {*missing} & {"tool", "Middleware", "Effect", "Offloader"} == set()
 
 
@@ -211,7 +207,7 @@ def test_a_thin_client_says_which_extra_has_what_it_lacks(client: Installed, pro
         ("from pathlib import Path as P; from longhaul import open_store as o; o('sqlite:////x', data_dir=P())", "sql"),
         ("import longhaul.starter.telemetry.switches as s; s.client_interceptors({'OTEL_TRACES_EXPORTER': 'otlp'})",
          "telemetry"),
-        ("from longhaul.starter.hosting.worker_extra import check_installed; check_installed()", "worker"),
+        ("from longhaul.starter.worker_host.worker_extra import check_installed; check_installed()", "worker"),
         ("from longhaul.starter.client.structured_input import InputForm; InputForm({'type': 'object'})", "worker"),
     ],
 )  # fmt: skip

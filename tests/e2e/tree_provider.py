@@ -25,7 +25,7 @@ TURNS = 2 + 3 * len(SIGNING) + 2 * (len(FOREMEN) - len(SIGNING)) + 2 * len(HANDS
 class TreeProvider:
     url: str = ""
     billed: Counter[str] = field(default_factory=Counter[str])
-    """Answers that were begun, by whose task and which turn."""
+    """Answers that were started, by whose task and which turn."""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

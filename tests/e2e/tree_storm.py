@@ -17,7 +17,7 @@ from longhaul.agent.views.session_views import BudgetStanding
 from longhaul.starter.client.reading.queries import SILENCES, NoSession
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
-from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.dev_server.dev_server import DevServer
 from tests.e2e.crash.crash_stage import Job, Stage
 from tests.e2e.processes import WorkerProcess
 from tests.e2e.tree_provider import FOREMEN, HANDS, SIGNING
@@ -96,14 +96,14 @@ class Storm:
                 try:
                     await waiting.session.confirm(waiting.call, allow=True, approver="ana")
                 except Refused:
-                    continue  # the letter of a try before this one had come through
+                    continue  # the operation of a try before this one had come through
                 assert waiting.call.path == "lead › foreman › sign"
                 self.signed.add(waiting.session.id)
                 return
 
 
 def tree(stage: Stage, url: str, seed: int) -> Job:
-    """The lead's session, not begun yet."""
+    """The lead's session, not started yet."""
     key = f"tree-{seed}-{uuid.uuid4().hex[:6]}"
     root = stage.directory / key
     root.mkdir(parents=True)

@@ -1,5 +1,5 @@
 """A process that has read all of the command line, or of a worker, and forks one that becomes a command or a worker: to
-read it anew takes a second of the processor, and most tests ask what one does, not how it starts.
+read it again takes a second of the processor, and most tests ask what one does, not how it starts.
 
 Run as a module, with the number of a socket and `cli` or `worker`: each request is a JSON object, three streams, and a
 pipe for the answer: the process id, then the exit code. What is forked has an environment and a folder of its own, and
@@ -84,7 +84,7 @@ class WarmCli:
         listening = [threading.Thread(target=listen, args=(end,)) for end in (read_out, read_err)]
         request = {"arguments": [*arguments], "environment": {**environment}, "folder": str(folder)}
         try:
-            command = Command(self.begun(request, [read_in, write_out, write_err]))
+            command = Command(self.started(request, [read_in, write_out, write_err]))
         finally:
             for end in (read_in, write_out, write_err):
                 os.close(end)
@@ -105,13 +105,13 @@ class WarmCli:
     ) -> Command:
         """Start one whose controlling terminal this is. Whoever started it ends it."""
         request = {"arguments": [*arguments], "environment": {**environment}, "folder": str(folder), "terminal": True}
-        return Command(self.begun(request, [terminal] * 3))
+        return Command(self.started(request, [terminal] * 3))
 
     def close(self) -> None:
         self._line.close()
         self._process.wait()
 
-    def begun(self, request: Mapping[str, Any], streams: list[int]) -> int:
+    def started(self, request: Mapping[str, Any], streams: list[int]) -> int:
         """Of what was asked for: the end of a pipe on which its process id comes, and in the end its exit code."""
         read, write = os.pipe()
         try:

@@ -35,7 +35,7 @@ class WarmWorker:
         nothing = os.open(os.devnull, os.O_RDONLY)
         request = {"program": [*program], "environment": {**environment}, "folder": str(folder)}
         try:
-            answer = warm().begun(request, [nothing, write, log])
+            answer = warm().started(request, [nothing, write, log])
         finally:
             os.close(write)
             os.close(nothing)

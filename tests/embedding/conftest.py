@@ -18,7 +18,7 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.plugin import LonghaulPlugin
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
-from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.dev_server.dev_server import DevServer
 from longhaul.starter.settings import Settings
 from longhaul.workflow import AskResult
 from tests.embedding.order_workflows import Order, OrderWorkflow

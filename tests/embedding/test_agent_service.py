@@ -20,11 +20,11 @@ from temporalio.worker import Worker
 
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.nexus import AgentAsk, AgentServiceHandler
-from longhaul.starter.provision.processes import bound_to_parent
+from longhaul.starter.dev_server.processes import bound_to_parent
 from tests.embedding.conftest import Application
 from tests.embedding.nexus_callers import Call, Caller
 from tests.limits import SURE_SECONDS
-from tests.workflows.letters import calls, until
+from tests.workflows.operations import calls, until
 from tests.workflows.workers.test_nexus_tools import NAMESPACE, temporal_server
 
 __all__ = ["temporal_server"]

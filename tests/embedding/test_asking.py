@@ -19,7 +19,7 @@ from tests.embedding.order_workflows import Careless, Decision, ManyOrders, Orde
 from tests.limits import SURE_SECONDS
 from tests.workflows.children.trees import asked
 from tests.workflows.conftest import TypeTemporal, type_temporal
-from tests.workflows.letters import calls, until
+from tests.workflows.operations import calls, until
 
 __all__ = ["type_temporal"]
 
@@ -116,7 +116,7 @@ async def test_an_unknown_outcome_comes_with_the_answer(application: Application
         found = await application.ask(client, Order(agent, options={"session": application.case}))
         session = application.session(client, application.case)
         stays = await how(client, session)
-        doubts = (await session.status()).doubts
+        unknown_outcomes = (await session.status()).unknown_outcomes
 
     (unknown,) = found.unknown
     assert (found.state, found.words, unknown.tool, unknown.call_id) == (
@@ -125,7 +125,7 @@ async def test_an_unknown_outcome_comes_with_the_answer(application: Application
         "engrave",
         "call_0_0",
     )
-    assert (stays, doubts) == (WorkflowExecutionStatus.RUNNING, 1)
+    assert (stays, unknown_outcomes) == (WorkflowExecutionStatus.RUNNING, 1)
 
 
 async def test_a_queued_message_a_pause_and_a_background_command_keep_nobody_waiting(application: Application) -> None:
@@ -323,13 +323,13 @@ async def test_a_session_that_continues_as_new_answers_all_the_same(application:
         handle = await application.begin(client, order)
         session = application.session(client, application.case)
         call = await asked(session)
-        rubbish = client.get_workflow_handle(session.workflow_id)
-        first = (await rubbish.describe()).run_id
+        malformed_input = client.get_workflow_handle(session.workflow_id)
+        first = (await malformed_input.describe()).run_id
 
         async def rolled() -> bool:
-            await asyncio.gather(*(rubbish.signal("nonsense", "x" * 200_000) for _ in range(7)))
+            await asyncio.gather(*(malformed_input.signal("nonsense", "x" * 200_000) for _ in range(7)))
             await session.status()
-            return (await rubbish.describe()).run_id != first
+            return (await malformed_input.describe()).run_id != first
 
         await until(rolled)
         await session.confirm(call, allow=True)

@@ -21,7 +21,7 @@ from tests.embedding.test_asking import SENT
 from tests.embedding.test_plugin import Backwards
 from tests.limits import SURE_SECONDS
 from tests.workflows.children.trees import asked
-from tests.workflows.letters import until
+from tests.workflows.operations import until
 
 pytestmark = pytest.mark.server
 

@@ -9,14 +9,14 @@ from temporalio.client import WorkflowExecutionStatus
 from temporalio.worker import Worker
 
 from longhaul.activities.models.providers import Providers
-from longhaul.starter.reach.connection import let_go, over_connection
+from longhaul.starter.connection.connect import let_go, over_connection
 from longhaul.worker import Application as OfApplication
 from longhaul.worker import build
 from longhaul.workflows.session import AgentSession
 from tests.embedding.conftest import Application
 from tests.embedding.order_workflows import Greeting, Order, OrderWorkflow, Whatever
 from tests.limits import SURE_SECONDS
-from tests.workflows.letters import until
+from tests.workflows.operations import until
 
 pytestmark = pytest.mark.server
 

@@ -21,7 +21,7 @@ from temporalio.worker import Interceptor as WorkerInterceptor
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.plugin import LonghaulPlugin, SharedTaskQueue
 from longhaul.starter.client.client import Longhaul
-from longhaul.starter.reach.connection import let_go, over_connection
+from longhaul.starter.connection.connect import let_go, over_connection
 from longhaul.stores.state.store import BadStoreSetting
 from tests.embedding.conftest import Application
 from tests.embedding.order_workflows import Greeting
@@ -149,12 +149,15 @@ async def test_without_a_host_the_agents_wait_for_a_worker_elsewhere(application
         done, _ = await asyncio.wait((waiting,), timeout=1)
         assert not done
         async with Worker(
-            client, task_queue=f"{application.queue}-2", workflows=[Greeting], plugins=[Hosting(application.settings)]
+            client,
+            task_queue=f"{application.queue}-2",
+            workflows=[Greeting],
+            plugins=[WorkerHost(application.settings)],
         ):
             assert await waiting == "Three orders are late."
 
 
-class Hosting(LonghaulPlugin):
+class WorkerHost(LonghaulPlugin):
     """Of another type: the SDK warns of one that both a client and a worker have."""
 
 

@@ -25,8 +25,8 @@ from longhaul.activities.models.providers import Providers
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.starter.client.client import Longhaul
-from longhaul.starter.provision.dev_server import DYNAMIC_CONFIG
-from longhaul.starter.provision.temporal_cli import find_temporal
+from longhaul.starter.dev_server.dev_server import DYNAMIC_CONFIG
+from longhaul.starter.dev_server.temporal_cli import find_temporal
 from longhaul.starter.settings import Settings
 from longhaul.worker import build
 from longhaul.workflows.contract import DATA_CONVERTER, SEARCH_ATTRIBUTES
@@ -42,7 +42,7 @@ _WORKER = re.compile(rf"\d+@{re.escape(socket.gethostname())}(/[\w-]+)*")
 async def record(name: str, scenario: Scenario) -> None:
     """Play the scenario and write down each of its runs, the first one first."""
     with _folder():
-        async with await server_suggesting(scenario.suggest_roll_over) as server:
+        async with await server_suggesting(scenario.suggest_continue_as_new) as server:
             address = server.client.service_client.config.target_host
             client = await Client.connect(address, data_converter=DATA_CONVERTER, identity=IDENTITY)
             runs = await _play(client, name, scenario)
@@ -64,11 +64,11 @@ def _folder() -> Iterator[None]:
         shutil.rmtree(FOLDER)
 
 
-async def server_suggesting(roll_over: int | None) -> WorkflowEnvironment:
+async def server_suggesting(continue_as_new: int | None) -> WorkflowEnvironment:
     """A server that suggests to continue as new from so many events on; None = its own limit."""
     config = dict(DYNAMIC_CONFIG)
-    if roll_over is not None:
-        config["limit.historyCount.suggestContinueAsNew"] = roll_over
+    if continue_as_new is not None:
+        config["limit.historyCount.suggestContinueAsNew"] = continue_as_new
     flags = [word for key, value in config.items() for word in ("--dynamic-config-value", f"{key}={json.dumps(value)}")]
     makers: dict[str, Callable[[str], SearchAttributeKey[Any]]] = {
         "Keyword": SearchAttributeKey.for_keyword,
@@ -95,7 +95,7 @@ async def _play(client: Client, name: str, scenario: Scenario) -> list[list[dict
     settings = Settings(
         task_queue="longhaul",
         data_dir=FOLDER / "data",
-        tools="tests.workflows.tools,tests.workflows.kinds.own_kinds",
+        tools="tests.workflows.tools,tests.workflows.custom_agents.own_kinds",
         middlewares=scenario.middlewares,
         mcp=scenario.mcp,
         host=HOST,

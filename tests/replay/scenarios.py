@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from longhaul.agent.letters.bodies import ConfirmResult, UserConfirmResultEvent
+from longhaul.agent.operations.bodies import ConfirmResult, UserConfirmResultEvent
 from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.values.spec.agent_spec import ContextConfig
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.activities.mcp.serving import small
-from tests.workflows.letters import WORDY, calls, next_call, until
+from tests.workflows.operations import WORDY, calls, next_call, until
 
 Line = dict[str, Any]
 HUB = "jury"
@@ -26,7 +26,7 @@ FOLDER = Path("/tmp/longhaul-demo")
 class Scenario:
     script: tuple[Line, ...]
     play: Callable[[Session], Awaitable[None]]
-    suggest_roll_over: int | None = None
+    suggest_continue_as_new: int | None = None
     """The server suggests to continue as new from this many events on; None = its own limit."""
     spec: dict[str, Any] = field(default_factory=dict[str, Any])
     """What the agent has beside its model and its tools."""
@@ -89,7 +89,7 @@ async def interrupt(session: Session) -> None:
     await session.reply("Good?", request_id="r-good")
 
 
-async def agent_kind(session: Session) -> None:
+async def custom_agent(session: Session) -> None:
     await session.reply("say One two", request_id="r-say")
     waiting = await session.reply("send Ana", request_id="r-ana")
     (call,) = await session.pending()
@@ -119,7 +119,7 @@ async def refused_by_model(session: Session) -> None:
     await session.reply("Then page 9", request_id="r-then")
 
 
-async def roll_over(session: Session) -> None:
+async def continue_as_new(session: Session) -> None:
     """Between two steps, and while a call waits; then a result from outside that a worker has to shorten."""
     waiting = await session.reply("Read, then tell Ana", request_id="r-read")
     for number in range(8):
@@ -145,7 +145,7 @@ async def failed_over(session: Session) -> None:
     assert [each.get_text_content() for each in (read, then)] == ["Read by another.", "Still read."]
 
 
-async def another_life(session: Session) -> None:
+async def another_incarnation(session: Session) -> None:
     await session.reply("How high is the tide?", request_id="r-tide")
     await asyncio.sleep(5)  # it is idle for two seconds, and closes
     await session.reply("How high is the tide?", request_id="r-tide")
@@ -153,8 +153,8 @@ async def another_life(session: Session) -> None:
 
 
 async def two_replies(session: Session) -> None:
-    """The first is prepared where an earlier life is looked for, the second within the session's own task, where its
-    files lie on no host."""
+    """The first is prepared where an earlier incarnation is looked for, the second within the session's own task, where
+    its files lie on no host."""
     await session.reply("Read page 7", request_id="r-read")
     await session.reply("And now?", request_id="r-now")
 
@@ -174,7 +174,7 @@ async def steered(session: Session) -> None:
 
 
 async def kept_server(session: Session) -> None:
-    """A program that keeps state is asked again where it is kept, ends in the midst of a call, and begins anew."""
+    """A program that keeps state is asked again where it is kept, ends in the midst of a call, and begins again."""
     done = await session.reply("Note the weather", request_id="r-note")
     assert [result.state for result in done.get_tool_results()] == ["success", "success", "unknown", "success"]
     await session.reply("Once more", request_id="r-more")
@@ -312,7 +312,7 @@ SCENARIOS: dict[str, Scenario] = {
                     {"name": "send", "input": {"to": "Ana"}},
                 ],
             },
-            {"text": "Told."},
+            {"text": "Delivered."},
         ),
         three_calls_with_approval,
     ),
@@ -343,21 +343,21 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "external": Scenario((calls("courier", parcel="teapot"), {"text": "It came."}), external),
     "interrupt": Scenario((TELL_ANA, {"text": "I tell nobody."}, {"text": "Good."}), interrupt),
-    "agent_kind": Scenario((), agent_kind, spec={"kind": "teller", "tools": ("send",)}),
-    "refusals": Scenario((TELL_ANA, {"text": "Told."}), refusals),
+    "custom_agent": Scenario((), custom_agent, spec={"kind": "teller", "tools": ("send",)}),
+    "refusals": Scenario((TELL_ANA, {"text": "Delivered."}), refusals),
     "refused_by_model": Scenario(
         (calls("fetch", page=7), {"text": "Not that.", "stop_reason": "refusal"}, {"text": "Read."}), refused_by_model
     ),
-    "roll_over": Scenario(
+    "continue_as_new": Scenario(
         (
             *(calls("fetch", page=page) for page in range(3)),
             TELL_ANA,
-            {"text": "Told."},
+            {"text": "Delivered."},
             calls("courier", parcel="teapot"),
             {"text": "It came."},
         ),
-        roll_over,
-        suggest_roll_over=40,
+        continue_as_new,
+        suggest_continue_as_new=40,
     ),
     "compressed": Scenario(
         (*(calls("fetch", page=page, chars=700) for page in range(4)), {"text": "Read."}, {"text": "Read again."}),
@@ -482,7 +482,7 @@ SCENARIOS: dict[str, Scenario] = {
     "budget_came_back": Scenario(SEES_TO_THE_TIDE, budget_came_back, spec=short_of_calls(5, of_scout=3)),
     "hub": Scenario(({"text": "Two metres."},), hub, of_hub=True),
     "hub_member": Scenario(({"text": "Two metres."},), hub),
-    "another_life": Scenario(
-        ({"text": "Two metres."}, {"text": "Three."}), another_life, spec={"idle_close_seconds": 2}
+    "another_incarnation": Scenario(
+        ({"text": "Two metres."}, {"text": "Three."}), another_incarnation, spec={"idle_close_seconds": 2}
     ),
 }

@@ -58,7 +58,7 @@ async def test_a_stored_history_replays(name: str, runner: type[WorkflowRunner])
     assert await failure_of_replay(workflow_id, events, runner) is None
 
 
-@pytest.mark.parametrize("name", ["three_calls_with_approval", "edit_and_rules", "roll_over_1"])
+@pytest.mark.parametrize("name", ["three_calls_with_approval", "edit_and_rules", "continue_as_new_1"])
 async def test_a_history_with_two_activities_swapped_does_not_replay(name: str) -> None:
     """Without this a replay that looks at nothing would pass as well."""
     workflow_id, events = stored(name)
@@ -102,8 +102,8 @@ def _payloads_of(events: Events) -> bytes:
     return b"\n".join(base64.b64decode(data) for data in _DATA.findall(json.dumps(events)))
 
 
-def test_the_roll_over_is_stored_with_the_runs_before_and_after_it() -> None:
-    chain = [stored(name)[1] for name in NAMES if name.startswith("roll_over")]
+def test_the_continue_as_new_is_stored_with_the_runs_before_and_after_it() -> None:
+    chain = [stored(name)[1] for name in NAMES if name.startswith("continue_as_new")]
 
     assert len(chain) >= 2
     for before, after in pairwise(chain):

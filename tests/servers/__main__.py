@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 
-from longhaul.starter.provision.temporal_cli import Say, TemporalCliMissing, find_temporal
+from longhaul.starter.dev_server.temporal_cli import Say, TemporalCliMissing, find_temporal
 from tests.servers.aimock import find_aimock
 from tests.servers.axe_core import find_axe_core
 from tests.servers.bubblewrap import find_bubblewrap

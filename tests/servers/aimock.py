@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from longhaul.starter.provision.temporal_cli import Say
+from longhaul.starter.dev_server.temporal_cli import Say
 from tests.servers.local import free_port, running
 from tests.servers.npm import installed
 

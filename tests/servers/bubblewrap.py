@@ -1,7 +1,7 @@
 """bubblewrap for the tests: found, or installed where that is ours to do."""
 
 from longhaul.activities.process.sandbox import bwrap_problem
-from longhaul.starter.provision.temporal_cli import Say
+from longhaul.starter.dev_server.temporal_cli import Say
 from tests.servers.debian import find_program
 from tests.servers.local import ServerUnavailable
 

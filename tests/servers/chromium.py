@@ -1,6 +1,6 @@
 """A real browser for the tests of the console: found, or installed where that is ours to do."""
 
-from longhaul.starter.provision.temporal_cli import Say
+from longhaul.starter.dev_server.temporal_cli import Say
 from tests.servers.debian import find_program
 
 

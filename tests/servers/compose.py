@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from longhaul.starter.provision.processes import run_within
-from longhaul.starter.provision.progress import LinesCounted
-from longhaul.starter.provision.temporal_cli import Say, cache_directory
+from longhaul.starter.dev_server.processes import run_within
+from longhaul.starter.dev_server.progress import LinesCounted
+from longhaul.starter.dev_server.temporal_cli import Say, cache_directory
 from tests.servers.local import ServerUnavailable
 
 SOURCES = Path(__file__).with_name("compose_loader")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pydantic_core
 
 from longhaul.activities.process.container import Image
-from longhaul.starter.provision.temporal_cli import Say
+from longhaul.starter.dev_server.temporal_cli import Say
 from tests.servers.debian import find_program
 from tests.servers.local import ServerUnavailable
 

@@ -5,9 +5,9 @@ import os
 import shutil
 from collections.abc import Sequence
 
-from longhaul.starter.provision.processes import run_within
-from longhaul.starter.provision.progress import Progress
-from longhaul.starter.provision.temporal_cli import Say
+from longhaul.starter.dev_server.processes import run_within
+from longhaul.starter.dev_server.progress import Progress
+from longhaul.starter.dev_server.temporal_cli import Say
 from tests.servers.local import ServerUnavailable
 
 APT_SECONDS = 300.0

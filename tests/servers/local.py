@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from longhaul.starter.provision.processes import bound_to_parent, kill_group, tail
+from longhaul.starter.dev_server.processes import bound_to_parent, kill_group, tail
 from tests.limits import SURE_SECONDS
 
 

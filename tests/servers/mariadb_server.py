@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pymysql
 
-from longhaul.starter.provision.processes import run_within
-from longhaul.starter.provision.temporal_cli import Say
+from longhaul.starter.dev_server.processes import run_within
+from longhaul.starter.dev_server.temporal_cli import Say
 from tests.servers.debian import find_program
 from tests.servers.local import ServerUnavailable, free_port, running
 

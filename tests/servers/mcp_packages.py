@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from longhaul.starter.provision.temporal_cli import Say
+from longhaul.starter.dev_server.temporal_cli import Say
 from tests.servers.npm import installed
 
 

@@ -3,9 +3,9 @@
 import shutil
 from pathlib import Path
 
-from longhaul.starter.provision.processes import run_within
-from longhaul.starter.provision.progress import Progress
-from longhaul.starter.provision.temporal_cli import Say
+from longhaul.starter.dev_server.processes import run_within
+from longhaul.starter.dev_server.progress import Progress
+from longhaul.starter.dev_server.temporal_cli import Say
 from tests.servers.local import ServerUnavailable
 
 PACKAGE = Path(__file__).parents[1] / "mockserver"

@@ -5,9 +5,9 @@ import shutil
 import sys
 from pathlib import Path
 
-from longhaul.starter.provision.processes import run_within
-from longhaul.starter.provision.progress import Progress
-from longhaul.starter.provision.temporal_cli import Say, cache_directory
+from longhaul.starter.dev_server.processes import run_within
+from longhaul.starter.dev_server.progress import Progress
+from longhaul.starter.dev_server.temporal_cli import Say, cache_directory
 from tests.servers.local import ServerUnavailable
 
 LOCK = Path(__file__).with_suffix(".lock")
@@ -17,7 +17,7 @@ PIP = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requ
 
 
 def find_openapi_generator(say: Say) -> Path:
-    """The generator's program; installed anew when its lock file has changed. Raises ServerUnavailable."""
+    """The generator's program; installed again when its lock file has changed. Raises ServerUnavailable."""
     digest = hashlib.sha256(LOCK.read_bytes() + sys.version.encode()).hexdigest()
     home = cache_directory() / f"openapi-generator-{digest[:16]}"
     program, whole = home / "bin" / "openapi-python-client", home / "installed"

@@ -7,7 +7,7 @@ from pathlib import Path
 from redis import Redis
 from redis.exceptions import RedisError
 
-from longhaul.starter.provision.temporal_cli import Say
+from longhaul.starter.dev_server.temporal_cli import Say
 from tests.servers.debian import find_program
 from tests.servers.local import free_port, running
 

@@ -20,7 +20,7 @@ def printed(text: Text, width: int = 80) -> str:
 
 
 def test_markup_in_what_the_model_says_is_text() -> None:
-    assert printed(render.said("[bold]loud[/bold] [link=http://x]y[/link] :smile:")) == (
+    assert printed(render.model_text("[bold]loud[/bold] [link=http://x]y[/link] :smile:")) == (
         "[bold]loud[/bold] [link=http://x]y[/link] :smile:\n"
     )
 

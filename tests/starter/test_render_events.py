@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from longhaul.agent.views.event_types import AgentEvent
-from longhaul.starter.render import asked, decided, line_of, stillness
+from longhaul.starter.render import decided, line_of, stillness, waiting_calls_text
 
 
 def custom(name: str, **value: Any) -> AgentEvent:
@@ -23,9 +23,12 @@ def custom(name: str, **value: Any) -> AgentEvent:
             "! the model stopped for an unknown reason: novel",
         ),
         (custom("risk_warning", reason="it writes"), "! runs with a risk: it writes"),
-        (custom("doubt_probed", finding="happened", detail=""), "! looked: it happened"),
-        (custom("doubt_settled", by="bo", happened=False, output="", reason=""), "! resolved by bo: it did not happen"),
-        (custom("doubt_settled", by="", happened=True), "! resolved by somebody: it happened"),
+        (custom("outcome_probed", finding="happened", detail=""), "! looked: it happened"),
+        (
+            custom("outcome_resolved", by="bo", happened=False, output="", reason=""),
+            "! resolved by bo: it did not happen",
+        ),
+        (custom("outcome_resolved", by="", happened=True), "! resolved by somebody: it happened"),
         (
             custom("context_compressed", epoch=2),
             "! the context was compressed",
@@ -51,7 +54,7 @@ def custom(name: str, **value: Any) -> AgentEvent:
         ),
         (custom("plan_mode_changed", active=True, by=""), "! plan mode: the agent changes nothing"),
         (
-            custom("provider_away", reason="Slow down", attempt=3, next_try="2026-11-21T10:00:50Z", until="…"),
+            custom("provider_unavailable", reason="Slow down", attempt=3, next_try="2026-11-21T10:00:50Z", until="…"),
             "! waits for the model's provider (try 3 failed), next try at 2026-11-21 10:00:50 UTC: Slow down",
         ),
         (custom("worker_lacks", reason="no tool 'x' (w)"), "! waits for a worker that can continue: no tool 'x' (w)"),
@@ -73,8 +76,8 @@ def test_it_is_a_line(event: AgentEvent, said: str) -> None:
 @pytest.mark.parametrize(
     "event",
     [
-        custom("doubt_probed", finding="unknown", detail=""),
-        custom("restored", note="", hold=""),
+        custom("outcome_probed", finding="unknown", detail=""),
+        custom("restored", note="", quarantine=""),
         custom("tasks_changed", tasks=[]),
         custom("of a later release", wind="north"),
         AgentEvent(type="CUSTOM", name="risk_warning", value="no mapping"),
@@ -123,7 +126,7 @@ def test_who_decided_what_and_who_is_waited_for() -> None:
     told = [line.plain for line in decided(event, lambda call_id: call_id.partition("-")[0])]
 
     assert told == ["ana allowed edit", "ana denied bash: not today"]
-    assert asked(waits)[0].plain.startswith("waits for an external system: price_of")
+    assert waiting_calls_text(waits)[0].plain.startswith("waits for an external system: price_of")
 
 
 def test_tasks_are_told_as_a_list() -> None:

@@ -70,7 +70,7 @@ def test_a_deadline_has_a_column_where_a_call_has_one() -> None:
 @pytest.mark.parametrize(
     ("fields", "what"),
     [
-        ({"waits_for": "settlement"}, "outcome unknown: Bash make lamp"),
+        ({"waits_for": "resolution"}, "outcome unknown: Bash make lamp"),
         ({"waits_for": "budget", "reason": "3 calls are missing"}, "more budget: 3 calls are missing"),
         ({"approvers": 2, "approved_by": ("eve",)}, "1 of 2 approvals: Bash make lamp"),
         ({"path": "lead › scribe › Bash"}, "lead › scribe › Bash make lamp"),
@@ -104,7 +104,7 @@ def test_a_narrow_terminal_gets_two_lines_with_the_session_alone_on_the_first() 
 @pytest.mark.usefixtures("in_berlin")
 def test_times_are_in_the_zone_of_the_readers_machine() -> None:
     winter, summer = "2026-01-02T23:30:00+00:00", "2026-07-02T12:00:05Z"
-    sleeping = waiting("z", waits_for="wake-up", wakes_at=winter, event="tide")
+    sleeping = waiting("z", waits_for="event", wakes_at=winter, event="tide")
 
     assert render.when(winter) == "2026-01-03 00:30 CET"
     assert render.when(summer, seconds=True) == "2026-07-02 14:00:05 CEST"

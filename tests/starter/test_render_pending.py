@@ -5,7 +5,7 @@ import json
 import pytest
 from rich.text import Text
 
-from longhaul.agent.permission.call_facts import CallFacts, PathFact
+from longhaul.agent.permission.call_analysis import CallAnalysis, PathUse
 from longhaul.agent.permission.preview import preview
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.permission import Behavior, PermissionRule
@@ -64,9 +64,9 @@ def test_a_suggested_rule_says_what_else_it_would_have_let_pass() -> None:
 
 
 def test_a_previewed_call_shows_where_it_works_and_what_it_touches() -> None:
-    facts = CallFacts(cwd="/site", paths=(PathFact(path="/etc/hosts", access="write"),), safety="it is strange")
+    analysis = CallAnalysis(cwd="/site", paths=(PathUse(path="/etc/hosts", access="write"),), safety="it is strange")
     command = json.dumps({"command": "ls" + "x" * 9_000 + "; rm\u202e"})
-    call = pending(input=command, digest="K7xQ-22222222-and-more", preview=preview(command, facts, Effect.ONCE))
+    call = pending(input=command, digest="K7xQ-22222222-and-more", preview=preview(command, analysis, Effect.ONCE))
 
     shown, whole = printed(render_pending.pending_call(call)), printed(render_pending.pending_call(call, whole=True))
 
@@ -85,8 +85,8 @@ CHANGE = "--- /w/a.py\n+++ /w/a.py\n@@ -1,2 +1,2 @@\n same\n-old\n+{}"
 
 def edit(new: str, notice: str, tool: str = "Edit") -> PendingCall:
     arguments = json.dumps({"file_path": "/w/a.py", "old_string": "old", "new_string": new, "replace_all": False})
-    facts = CallFacts(cwd="/w", notice=notice)
-    return pending(tool=tool, input=arguments, notice=notice, preview=preview(arguments, facts, Effect.IDEMPOTENT))
+    analysis = CallAnalysis(cwd="/w", notice=notice)
+    return pending(tool=tool, input=arguments, notice=notice, preview=preview(arguments, analysis, Effect.IDEMPOTENT))
 
 
 def test_what_would_change_is_shown_once_and_all_of_it_on_demand() -> None:
@@ -149,7 +149,7 @@ PLAN = (
 
 def hands_over(plan: object, **beside: object) -> PendingCall:
     arguments = json.dumps({"plan": plan, **beside})
-    seen = preview(arguments, CallFacts(), Effect.READ, "plan_exit")
+    seen = preview(arguments, CallAnalysis(), Effect.READ, "plan_exit")
     return pending(tool="plan_exit", input=arguments, preview=seen)
 
 

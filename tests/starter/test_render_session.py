@@ -98,7 +98,7 @@ def test_a_window_that_nobody_knows_is_not_spoken_of() -> None:
 
 def test_a_session_that_is_held_says_why_and_how_it_goes_on() -> None:
     held = status(
-        status="waiting", user_id="o'neill", hold="later steps are\nunknown", note="restored from a checkpoint"
+        status="waiting", user_id="o'neill", quarantine="later steps are\nunknown", note="restored from a checkpoint"
     )
 
     lines = render_session.head(held).plain.splitlines()

@@ -37,7 +37,7 @@ OF_THE_USER = frozenset(
         *("images", "project", "redis_url", "sandbox", "sandbox_network", "secrets", "secrets_file"),
         *("serve_hosts", "serve_origins", "serve_tokens", "shared", "store", "tools", "memory", "knowledge"),
         *("embeddings", "retrieval", "web_private", "web_robots", "web_search"),
-        *("notices", "trace_url", "web_ui"),
+        *("notifications", "trace_url", "web_ui"),
     }
 )
 """Through each of these code runs, keys or conversations go somewhere, something is kept elsewhere, or a wall falls."""

@@ -50,7 +50,7 @@ def hooks(registry): ...
 """
 SETTINGS = {
     "LONGHAUL_TOOLS": ("shop_tools", "longhaul.activities.tools.registry:load_modules"),
-    "LONGHAUL_ANALYZERS": ("shop_tools:Judge", "longhaul.activities.analysis:load_analyzers"),
+    "LONGHAUL_ANALYZERS": ("shop_tools:Judge", "longhaul.activities.risk_analysis:load_analyzers"),
     "LONGHAUL_CLIENT_HOOKS": ("shop_tools:hooks", "longhaul.starter.client.hooks:hooks_for_all"),
     "LONGHAUL_CONDENSERS": ("shop_tools:Short", "longhaul.activities.compression.condensers:load_condensers"),
     "LONGHAUL_HOOKS": ("shop_tools:hook", "longhaul.activities.context.prompt_hooks:load_hooks"),

@@ -3,7 +3,8 @@ several processes, of which none says anything any more, is ended.
 
 tests/limits.py and pytest-timeout raise in a test that takes too long, once. What hangs then in a fixture's end, or in
 a call that heeds no signal, would hold the whole run up for ever. pytest-xdist counts such a test as failed, and runs
-the rest of its file in a new process. Silence has causes outside of a test: tests/suite/again.py makes such a run anew.
+the rest of its file in a new process. Silence has causes outside of a test: tests/suite/again.py makes such a run
+again.
 """
 
 import faulthandler
@@ -52,7 +53,7 @@ class Silence:
         while not self._over.wait(SILENT_SECONDS / 20):
             if time.monotonic() - self._heard_at > SILENT_SECONDS:
                 running = ", ".join(sorted(self._running)) or "none"
-                said = f"nothing was heard for {SILENT_SECONDS:g} s; tests that had begun: {running}"
+                said = f"nothing was heard for {SILENT_SECONDS:g} s; tests that had started: {running}"
                 print(f"\n{said}", file=sys.__stderr__, flush=True)
                 write_cause(self._config, said)
                 os.kill(os.getpid(), signal.SIGINT)

@@ -69,4 +69,4 @@ def test_a_run_that_says_nothing_any_more_is_ended_with_its_cause(tmp_path: Path
     )  # fmt: skip
 
     assert run.returncode == INTERRUPTED
-    assert "nothing was heard for 3 s; tests that had begun: " in broke_off(tmp_path / ".pytest_cache")
+    assert "nothing was heard for 3 s; tests that had started: " in broke_off(tmp_path / ".pytest_cache")

@@ -1,4 +1,4 @@
-"""Where processes share the tests, nothing slow is begun last, and each file stays in one piece."""
+"""Where processes share the tests, nothing slow is started last, and each file stays in one piece."""
 
 from collections.abc import Sequence
 from pathlib import Path

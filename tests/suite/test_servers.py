@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 from temporalio.client import Client
 from temporalio.common import SearchAttributePair, TypedSearchAttributes
 
-from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.dev_server.dev_server import DevServer
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES, STATUS
 from tests.servers.aimock import Aimock
 

@@ -37,7 +37,7 @@ QUERIES = (
     "transcript",
     "would_pass",
 )
-PULLED = ("entries", "snapshot", "received", "offer")
+PULLED = ("entries", "snapshot", "received", "verification")
 """By workers, to run what they hold and to write it down; `longhaul` shows none of it as it is."""
 COMMANDS = {
     "show": ("", "--full", "--as steps", "--json"),
@@ -57,7 +57,7 @@ OTHER_COMMANDS = frozenset({
     "memory delete", "memory list", "notify", "observe", "pause", "permission check", "repair", "rescue",
     "result", "resume", "rollout check", "rollout promote", "rollout status", "rules add", "rules revoke",
     "run", "say", "schedule add", "schedule apply", "schedule list", "schedule pause", "schedule remove",
-    "schedule resume", "schedule show", "schedule trigger", "serve token", "settle", "state delete",
+    "schedule resume", "schedule show", "schedule trigger", "serve token", "resolve", "state delete",
     "state edit", "state fork", "state import", "step", "stop", "trust", "worker", "worktree discard", "worktree list",
     "worktree merge",
 })  # fmt: skip
@@ -67,8 +67,8 @@ OTHER_ROUTES = (
     "/v1/schedules/{schedule}",
 )  # fmt: skip
 """They show nothing of a session: whether the server is there, documents that an operator has put in, schedules as
-somebody has set them, with names and ends of their firings, and hubs with the names of their members. Memories are a
-session's own words, and are looked at."""
+somebody has set them, with names and ends of their scheduled runs, and hubs with the names of their members. Memories
+are a session's own words, and are looked at."""
 QUIET_SECONDS = 1.0
 
 

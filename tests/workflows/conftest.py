@@ -25,9 +25,9 @@ from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.reading import queries
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.states import session_copies
-from longhaul.starter.provision.dev_server import DevServer
-from longhaul.starter.reach import query_retries
-from longhaul.starter.reach.connection import connect, let_go
+from longhaul.starter.connection import query_retries
+from longhaul.starter.connection.connect import connect, let_go
+from longhaul.starter.dev_server.dev_server import DevServer
 from longhaul.starter.settings import Settings
 from longhaul.testing import AgentEnvironment
 from longhaul.worker import build

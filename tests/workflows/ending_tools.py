@@ -208,8 +208,8 @@ def in_the_file(call: ToolCall) -> Found:
 
 
 def late(path: str, seconds: float) -> str:
-    """Say that it has begun, wait, at most until somebody says `go`, and write the file."""
-    note(f"{path}.begun", "begun")
+    """Say that it has started, wait, at most until somebody says `go`, and write the file."""
+    note(f"{path}.started", "started")
     last = time.monotonic() + seconds
     while time.monotonic() < last and not Path(f"{path}.go").exists():
         time.sleep(0.02)
@@ -225,7 +225,7 @@ async def write_aside(path: str, seconds: float) -> str:
 
 async def deaf(path: str, seconds: float) -> str:
     """The same in the event loop, and let no cancellation end it."""
-    note(f"{path}.begun", "begun")
+    note(f"{path}.started", "started")
     last = time.monotonic() + seconds
     while time.monotonic() < last and not Path(f"{path}.go").exists():  # noqa: ASYNC240  a look
         with contextlib.suppress(asyncio.CancelledError):

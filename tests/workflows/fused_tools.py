@@ -21,16 +21,16 @@ async def peek(page: int, chars: int = 40) -> str:
 
 @tool(effect=Effect.READ, read_only=True, concurrency_safe=True, quick=True)
 async def linger(path: str, times: int = 1) -> str:
-    """Write down that it has begun, and never come back so many times."""
-    if begun(Path(path)) <= times:
+    """Write down that it has started, and never come back so many times."""
+    if started(Path(path)) <= times:
         await asyncio.sleep(3_600)
     return "read at last"
 
 
 @tool(effect=Effect.READ, read_only=True, concurrency_safe=True, quick=True)
 def fatal(path: str, times: int = 1) -> str:
-    """Write down that it has begun, and take the worker along so many times."""
-    if begun(Path(path)) <= times:
+    """Write down that it has started, and take the worker along so many times."""
+    if started(Path(path)) <= times:
         os.kill(os.getpid(), signal.SIGKILL)
     return "read at last"
 
@@ -41,10 +41,10 @@ def peek_key() -> str:
     return f"the key is {secret('GATE_KEY')}"
 
 
-def begun(path: Path) -> int:
+def started(path: Path) -> int:
     """Write a line into the file; how many there are."""
     with path.open("a", encoding="utf-8") as file:
-        file.write("begun\n")
+        file.write("started\n")
     return len(path.read_text(encoding="utf-8").splitlines())
 
 

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from longhaul.activities.analysis import Case, Finding
 from longhaul.activities.compression.condensers import Condensation, View
+from longhaul.activities.risk_analysis import Case, Finding
 from longhaul.agent.values.permission import Risk
 from longhaul.stores.offload.local_workspace import LocalWorkspace
 

@@ -8,8 +8,8 @@ from typing import Any, Self
 from temporalio.client import Client
 
 from longhaul.starter.client.session import Session
-from longhaul.starter.hosting.replay import replayer
-from longhaul.starter.reach.connection import connect
+from longhaul.starter.connection.connect import connect
+from longhaul.starter.worker_host.replay import replayer
 from longhaul.stores.blobs.blobs import BlobStore, BlobsUnavailable, session_prefix
 from longhaul.worker import build
 from longhaul.workflows.contract import TASK_TIMEOUT, WORKFLOW, SessionStart, converter_with, stored_in

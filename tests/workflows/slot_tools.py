@@ -14,7 +14,7 @@ class Shift:
 
     def __init__(self) -> None:
         self.at_once = self.most = 0
-        self.begun = list[float]()
+        self.started = list[float]()
 
 
 TOOLS = __name__
@@ -29,7 +29,7 @@ async def toil(shift: str, seconds: float = 0) -> str:
     mine = SHIFTS.setdefault(shift, Shift())
     mine.at_once += 1
     mine.most = max(mine.most, mine.at_once)
-    mine.begun.append(time.monotonic())
+    mine.started.append(time.monotonic())
     await asyncio.sleep(seconds)
     mine.at_once -= 1
     priority = activity.info().priority

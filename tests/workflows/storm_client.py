@@ -9,7 +9,7 @@ import sys
 
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
-from longhaul.starter.reach.connection import connect
+from longhaul.starter.connection.connect import connect
 from longhaul.starter.settings import Settings
 
 

@@ -45,7 +45,7 @@ async def purge_one(folder: str) -> str:
 
 @tool(effect=Effect.ONCE)
 async def send(to: str, text: str = "") -> str:
-    """Send a letter; permission asks for it."""
+    """Send an operation; permission asks for it."""
     return f"sent {text!r} to {to}"
 
 
@@ -85,7 +85,7 @@ def farewell(to: str) -> ToolOutput:
 
 @tool(effect=Effect.ONCE)
 async def dawdle(path: str) -> str:
-    """Write down that it has begun, and take until somebody says that it is enough."""
+    """Write down that it has started, and take until somebody says that it is enough."""
     return await _until_enough(path)
 
 
@@ -107,14 +107,14 @@ async def look_long(path: str) -> str:
 
 async def _until_enough(path: str) -> str:
     with Path(path).open("a", encoding="utf-8") as file:  # noqa: ASYNC230  one line
-        file.write("begun\n")
+        file.write("started\n")
     while not Path(path).with_suffix(".enough").exists():  # noqa: ASYNC110  a test makes that file
         await asyncio.sleep(0.05)
     return "done"
 
 
 def in_the_book(call: ToolCall) -> Found:
-    """Whether the letter stands in the book."""
+    """Whether the operation stands in the book."""
     book = Path(call.arguments["book"])
     if not book.exists():
         return Found("did_not")
@@ -123,7 +123,7 @@ def in_the_book(call: ToolCall) -> Found:
 
 @tool(effect=Effect.ONCE, timeout_seconds=0.2, probe=in_the_book)
 async def post(text: str, book: str) -> None:
-    """Post a letter, write it into the book if there is text, and never come back."""
+    """Post an operation, write it into the book if there is text, and never come back."""
     if text:
         Path(book).write_text(text)  # noqa: ASYNC240  one line
     await asyncio.sleep(60)

@@ -59,7 +59,7 @@ from longhaul.activities.models.requests.turns import (
     failed,
     left_out,
     parts_of,
-    shown,
+    turn_as_sent,
     wire_id,
     wire_schema,
     with_names,
@@ -113,17 +113,17 @@ def _thinking(request: ModelRequest, turns: Sequence[Turn], notes: list[str]) ->
         if budget is not None:
             notes.append("The thinking budget was left out: this model sets its own.")
         return {"type": "adaptive", "display": "summarized"}
-    if not _begun_with_thinking(turns):
+    if not _started_with_thinking(turns):
         notes.append("Thinking is off for the rest of this turn: its first calls were made without it.")
         return {}
     return {"type": "enabled", "budget_tokens": budget}
 
 
-def _begun_with_thinking(turns: Sequence[Turn]) -> bool:
+def _started_with_thinking(turns: Sequence[Turn]) -> bool:
     """Whether the calls that the request continues, if any, began with a thought that Anthropic has signed.
 
     A loop of calls is one turn to Anthropic. With a budget the model thinks at its first call, and need not at the
-    others; one that was begun without, as by a fallback of another provider, is refused with it. So the first call
+    others; one that was started without, as by a fallback of another provider, is refused with it. So the first call
     decides, however the turn goes on: a configuration that changes within a turn loses all that is cached of messages,
     each time.
     """
@@ -219,7 +219,7 @@ def build_payload(
 def _messages(turns: Sequence[Turn], notes: list[str]) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     for turn in turns:
-        for message in shown(turn, ("messages",), _of_turn, notes):
+        for message in turn_as_sent(turn, ("messages",), _of_turn, notes):
             _append(messages, message)
     if not messages or messages[0]["role"] != "user":
         messages.insert(0, {"role": "user", "content": [{"type": "text", "text": "(The conversation begins here.)"}]})

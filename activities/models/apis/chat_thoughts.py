@@ -107,13 +107,13 @@ class TaggedThought:
         text, self._held = self._held + text, ""
         thought = ""
         if not self.tag and not self.is_over:
-            begun = text.lstrip()
-            self.tag = next((tag for tag in _TAGS if begun.startswith(f"<{tag}>")), "")
-            if not self.tag and any(f"<{tag}>".startswith(begun) for tag in _TAGS):
+            started = text.lstrip()
+            self.tag = next((tag for tag in _TAGS if started.startswith(f"<{tag}>")), "")
+            if not self.tag and any(f"<{tag}>".startswith(started) for tag in _TAGS):
                 self._held = text
                 return "", ""
             self.is_over = not self.tag
-            text = begun.removeprefix(f"<{self.tag}>") if self.tag else text
+            text = started.removeprefix(f"<{self.tag}>") if self.tag else text
         if self.tag and not self.is_over:
             end = f"</{self.tag}>"
             thought, closed, text = text.partition(end)

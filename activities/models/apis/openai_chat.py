@@ -66,7 +66,7 @@ from longhaul.activities.models.requests.turns import (
     arrange,
     left_out,
     parts_of,
-    shown,
+    turn_as_sent,
     wire_id,
     wire_schema,
     with_names,
@@ -169,7 +169,7 @@ def _set_tools(payload: dict[str, Any], request: ModelRequest) -> None:
 def _messages(request: ModelRequest, notes: list[str]) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     for turn in arrange(request.messages):
-        messages += shown(turn, ("chat", request.model), partial(_of_turn, request.model), notes)
+        messages += turn_as_sent(turn, ("chat", request.model), partial(_of_turn, request.model), notes)
     if not messages or messages[0]["role"] != "user":
         # Gemini refuses a call that nobody has asked for, and templates of vLLM a conversation without a user.
         messages.insert(0, {"role": "user", "content": "(The conversation begins here.)"})
@@ -226,13 +226,13 @@ def _user(model: str, speaker: str, said: Sequence[OutsideWords], notes: list[st
 
 def _content(model: str, parts: Sequence[Part], notes: list[str]) -> str | list[dict[str, Any]]:
     """Plain text where it suffices: small servers know no lists."""
-    shown = [_shown(model, part, notes) for part in parts]
+    shown = [_part_as_sent(model, part, notes) for part in parts]
     if all(part["type"] == "text" for part in shown):
         return "\n\n".join(part["text"] for part in shown)
     return shown
 
 
-def _shown(model: str, part: Part, notes: list[str]) -> dict[str, Any]:
+def _part_as_sent(model: str, part: Part, notes: list[str]) -> dict[str, Any]:
     if isinstance(part, TextBlock):
         return {"type": "text", "text": part.text}
     if (sound := sound_of(part, model)) is not None:
@@ -367,7 +367,7 @@ class ChatReply:
         for place, piece in enumerate(map(dict_of, list_of(said.get("tool_calls")))):
             function = dict_of(piece.get("function"))
             index = _index(piece.get("index"))
-            draft = self.assembly.call_piece(
+            draft = self.assembly.call_delta(
                 ("place", place) if is_whole and index is None else index,
                 id_of(piece.get("id")),
                 text_of(function.get("name")),

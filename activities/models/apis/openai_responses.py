@@ -56,7 +56,7 @@ from longhaul.activities.models.requests.turns import (
     arrange,
     left_out,
     parts_of,
-    shown,
+    turn_as_sent,
     wire_id,
     wire_schema,
     with_names,
@@ -152,7 +152,7 @@ def _tools(request: ModelRequest) -> list[dict[str, Any]]:
 
 
 def _items(request: ModelRequest, notes: list[str]) -> list[dict[str, Any]]:
-    items = [item for turn in arrange(request.messages) for item in shown(turn, ("responses",), _of_turn, notes)]
+    items = [item for turn in arrange(request.messages) for item in turn_as_sent(turn, ("responses",), _of_turn, notes)]
     return [*items] or [{"role": "user", "content": "(The conversation begins here.)"}]
 
 
@@ -247,12 +247,12 @@ class OpenAIResponsesModel:
         payload = without_refused(profiled(payload, request, without=without), request.refused)
         reply = _Reply(on_delta, request, notes, kept)
         with signing_in():
-            stream = await self._begun(sent(payload, "input", timeout_of(request.config)), kept)
+            stream = await self._started(sent(payload, "input", timeout_of(request.config)), kept)
         await self._read(stream, reply, silence_of(request.config, host, thinks_unseen=thinks), kept)
         return reply.finish(request)
 
-    async def _begun(self, arguments: PostArguments, kept: KeptAnswer | None) -> _Stream:
-        """A new answer, or the one that an earlier attempt has begun with the same request, from its start."""
+    async def _started(self, arguments: PostArguments, kept: KeptAnswer | None) -> _Stream:
+        """A new answer, or the one that an earlier attempt has started with the same request, from its start."""
         if kept is not None:
             digest = sha256(arguments["content"]).hexdigest()[:DIGEST_CHARS]
             if kept.response and kept.request == digest:
@@ -465,7 +465,7 @@ class _Reply:
 
     def _complete(self, output: list[dict[str, Any]]) -> None:
         """All items once more: they fill in what was not streamed. Each is found by its ids, or, where a server makes
-        those anew, as the first, the second, … of its kind."""
+        those again, as the first, the second, … of its kind."""
         kinds: dict[object, Kind] = {"function_call": "tool_call", "message": "text", "reasoning": "thinking"}
         streamed = {kind: [each for each in self._assembly.drafts if each.kind == kind] for kind in kinds.values()}
         left_out = any(draft.kind == "other" for draft in self._assembly.drafts)

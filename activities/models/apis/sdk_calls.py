@@ -3,7 +3,7 @@ answers, and the end of a reply.
 
 Requests to a provider as bytes, of which each message is written once: what a step sends grows with what is new.
 
-An SDK would copy the whole conversation and write it down anew for each call: of a thousand messages that took three
+An SDK would copy the whole conversation and write it down again for each call: of a thousand messages that took three
 quarters of a step's processor time.
 """
 
@@ -361,10 +361,10 @@ async def _beginning(chunks: AsyncIterator[bytes], media_type: str) -> tuple[byt
         head += chunk
         if len(head.lstrip(b"\xef\xbb\xbf \t\r\n")) >= _LOOKED_AT:
             break
-    begun = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-    if not begun:
+    started = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if not started:
         return head, True
-    return head, bool(_FIELD.match(begun)) or (media_type == _STREAM and begun[:1] not in b"{[<")
+    return head, bool(_FIELD.match(started)) or (media_type == _STREAM and started[:1] not in b"{[<")
 
 
 async def _rest(head: bytes, chunks: AsyncIterator[bytes]) -> bytes:

@@ -115,7 +115,7 @@ class _Telling:
 
     def answer(self, turn: AssistantTurn) -> None:
         """What the assistant said, as if this model had said it: what is another's was taken out before."""
-        parts = [part for block in turn.blocks if (part := self._said(block)) is not None]
+        parts = [part for block in turn.blocks if (part := self._part_of_block(block)) is not None]
         if turn.calls() and not any(isinstance(part, ThinkingPart) for part in parts):
             # Instead of a thought, where the vendor refuses calls without one.
             name = self._model.profile.get("openai_chat_thinking_field")
@@ -136,7 +136,7 @@ class _Telling:
         if results := [self._result(result) for result in turn.answers()]:
             self.ask(*results)
 
-    def _said(self, block: TextBlock | ThinkingBlock | ToolCallBlock) -> ModelResponsePart | None:
+    def _part_of_block(self, block: TextBlock | ThinkingBlock | ToolCallBlock) -> ModelResponsePart | None:
         match block:
             case TextBlock():
                 return TextPart(scrub(block.text), **_kept(block.extras, "signature"))

@@ -47,6 +47,7 @@ from longhaul.activities.models.failures.status_table import (
     TOO_LONG,
     TOO_MANY_TOOLS,
     UNREACHABLE,
+    FailureRow,
     HeldBack,
     IncompleteStreamError,
     Kind,
@@ -55,12 +56,11 @@ from longhaul.activities.models.failures.status_table import (
     ScriptError,
     SetupError,
     ToldError,
-    VerdictRow,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class FailureVerdict:
+class FailureAction:
     kind: Kind
     """`few_tries`: as `retry`, and never waited for as for an outage. `fall_back`: another model may take the call;
     without one it is a `never`. `repair`: it may take the call without part of the conversation."""
@@ -85,43 +85,41 @@ class _Answer:
     """The field that it names."""
 
 
-def judge(error: Exception) -> FailureVerdict:
+def judge(error: Exception) -> FailureAction:
     """Say what to do about `error`, whatever it is; what we do not know is `never` and `internal`."""
     match error:
         case SetupError():
-            return FailureVerdict("never", None, "setup", str(error))
+            return FailureAction("never", None, "setup", str(error))
         case ScriptError():
-            return FailureVerdict("never", None, "invalid_request", str(error))
+            return FailureAction("never", None, "invalid_request", str(error))
         case HeldBack():
-            return FailureVerdict("retry_after", within_limits(error.seconds), "rate_limit", str(error))
+            return FailureAction("retry_after", within_limits(error.seconds), "rate_limit", str(error))
         case IncompleteStreamError():
-            return FailureVerdict("retry", None, "connection", str(error))
+            return FailureAction("retry", None, "connection", str(error))
         case NoReplyError(media_type=media_type, words=words):
             what = f"The model's provider answered with no reply of a model but with {media_type or 'something else'}"
             said = for_a_person(said_in(None, words).message)
-            return FailureVerdict("few_tries", None, "upstream", f"{what}{': ' + said if said else '.'}")
+            return FailureAction("few_tries", None, "upstream", f"{what}{': ' + said if said else '.'}")
         case _:
             return _judge_foreign(error)
 
 
-def _judge_foreign(error: Exception) -> FailureVerdict:
+def _judge_foreign(error: Exception) -> FailureAction:
     answer = _read_answer(error)
     if answer is not None:
-        verdict = _judge_answer(answer, refusal_in(error)[0])
-        if isinstance(error, ToldError) and not error.in_stream and _is_of_no_kind(answer, verdict):
-            return replace(verdict, kind="few_tries")
-        return verdict
+        action = _judge_answer(answer, refusal_in(error)[0])
+        if isinstance(error, ToldError) and not error.in_stream and _is_of_no_kind(answer, action):
+            return replace(action, kind="few_tries")
+        return action
     row = _find_row(error)
     if row is UNREACHABLE:
         return _judge_connection(error)
     if row is None:
-        return FailureVerdict(
-            "never", None, "internal", f"The model call failed unexpectedly ({type(error).__name__})."
-        )
-    return FailureVerdict(row.kind, None, row.error_type, row.sentence)
+        return FailureAction("never", None, "internal", f"The model call failed unexpectedly ({type(error).__name__}).")
+    return FailureAction(row.kind, None, row.error_type, row.sentence)
 
 
-def _judge_connection(error: Exception) -> FailureVerdict:
+def _judge_connection(error: Exception) -> FailureAction:
     """Why a provider could not be reached: a wrong name, port or certificate is no outage, and nobody waits for it."""
     causes = list(_causes_of(error))
     url = next((url for cause in causes if (url := getattr(getattr(cause, "request", None), "url", None))), None)
@@ -130,25 +128,25 @@ def _judge_connection(error: Exception) -> FailureVerdict:
     for cause in causes:
         match cause:
             case socket.gaierror(errno=socket.EAI_NONAME | socket.EAI_NODATA):
-                return FailureVerdict("few_tries", None, "connection", f"No server is named {where}; check base_url.")
+                return FailureAction("few_tries", None, "connection", f"No server is named {where}; check base_url.")
             case ssl.SSLCertVerificationError(verify_message=why):
                 sentence = f"The certificate of {where} is not accepted: {for_a_person(str(why))}."
-                return FailureVerdict("fall_back", None, "setup", sentence)
+                return FailureAction("fall_back", None, "setup", sentence)
             case ssl.SSLError(reason="WRONG_VERSION_NUMBER"):
                 sentence = f"{where} does not speak TLS; write http:// into base_url, or another port."
-                return FailureVerdict("fall_back", None, "setup", sentence)
+                return FailureAction("fall_back", None, "setup", sentence)
             case ConnectionRefusedError():
-                return FailureVerdict("retry", None, "connection", f"No server accepts connections at {where}.")
+                return FailureAction("retry", None, "connection", f"No server accepts connections at {where}.")
             case _ if "httpx.ProxyError" in class_names(type(cause)):
                 return _judge_proxy(for_a_person(str(cause)))
-    return FailureVerdict("retry", None, "connection", f"The connection to {where} failed.")
+    return FailureAction("retry", None, "connection", f"The connection to {where} failed.")
 
 
-def _judge_proxy(words: str) -> FailureVerdict:
+def _judge_proxy(words: str) -> FailureAction:
     told = f"The proxy of the worker did not connect it to the model's provider: {words or 'it gave no reason'}."
     if words.startswith("407"):
-        return FailureVerdict("fall_back", None, "setup", f"{told} Write user and password into the proxy's address.")
-    return FailureVerdict("retry", None, "connection", told)
+        return FailureAction("fall_back", None, "setup", f"{told} Write user and password into the proxy's address.")
+    return FailureAction("retry", None, "connection", told)
 
 
 def _causes_of(error: BaseException) -> Iterator[BaseException]:
@@ -161,16 +159,16 @@ def _causes_of(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__ or cause.__context__
 
 
-def _is_of_no_kind(answer: _Answer, verdict: FailureVerdict) -> bool:
+def _is_of_no_kind(answer: _Answer, action: FailureAction) -> bool:
     """Whether nothing in the provider's words says that it is busy or broken: it is only taken to be."""
     known = {*STATUS_OF_TYPE, *BY_CODE}
     told = any(code in known or re.fullmatch(r"[45]\d\d", code) for code in answer.codes)
-    return verdict.kind == "retry" and not told
+    return action.kind == "retry" and not told
 
 
 def is_turned_away(error: BaseException) -> bool:
-    """Whether the provider has certainly not begun to answer: it was never reached, or has refused with a status of its
-    own. Such a call is not billed. Of one that ran out of time on the way, or failed in the midst, nobody knows."""
+    """Whether the provider has certainly not started to answer: it was never reached, or has refused with a status of
+    its own. Such a call is not billed. Of one that ran out of time on the way, or failed in the midst, nobody knows."""
     for cause in _causes_of(error):
         names = class_names(type(cause))
         if isinstance(cause, SetupError | ScriptError | HeldBack) or not _NEVER_REACHED.isdisjoint(names):
@@ -179,8 +177,8 @@ def is_turned_away(error: BaseException) -> bool:
         status: object = error.status
     else:
         status = getattr(error, "status_code", None) or getattr(getattr(error, "response", None), "status_code", None)
-    had_begun = status in _OUT_OF_TIME or getattr(error, "in_stream", False)
-    return isinstance(status, int) and status >= HTTPStatus.BAD_REQUEST and not had_begun
+    had_started = status in _OUT_OF_TIME or getattr(error, "in_stream", False)
+    return isinstance(status, int) and status >= HTTPStatus.BAD_REQUEST and not had_started
 
 
 _TOO_MANY_TOOLS = re.compile(
@@ -199,7 +197,7 @@ _NEVER_REACHED = {"httpx.ConnectError", "httpx.ConnectTimeout", "httpx.PoolTimeo
 _NEVER_REACHED |= {"botocore.EndpointConnectionError", "botocore.ConnectTimeoutError"}
 
 
-def _find_row(error: BaseException) -> VerdictRow | None:
+def _find_row(error: BaseException) -> FailureRow | None:
     row = next((BY_CLASS[name] for name in class_names(type(error)) if name in BY_CLASS), None)
     # The SDKs wrap whatever the HTTP client raised as a connection error; a bad address is not worth a retry.
     if row is UNREACHABLE and error.__cause__ is not None and _find_row(error.__cause__) is BAD_ADDRESS:
@@ -241,18 +239,18 @@ def said_of_request(error: Exception) -> ServerWords | None:
     return ServerWords(answer.codes, answer.message, answer.param, status=answer.status)
 
 
-def _judge_answer(answer: _Answer, refusal: RefusedContent | None) -> FailureVerdict:
+def _judge_answer(answer: _Answer, refusal: RefusedContent | None) -> FailureAction:
     row = _row_of(answer) if refusal is None else REPAIRABLE
     in_headers = read_retry_after(answer.headers, datetime.now(UTC), limited=row.error_type == "rate_limit")
     told = [seconds for seconds in (in_headers, answer.retry_after_seconds) if seconds is not None]
     delay = max(told, default=None)
     sentence = _sentence(row, answer)
     if row.kind == "retry" and delay is not None:
-        return FailureVerdict("retry_after", within_limits(delay), row.error_type, sentence)
-    return FailureVerdict(row.kind, None, row.error_type, sentence)
+        return FailureAction("retry_after", within_limits(delay), row.error_type, sentence)
+    return FailureAction(row.kind, None, row.error_type, sentence)
 
 
-def _row_of_words(answer: _Answer) -> VerdictRow | None:
+def _row_of_words(answer: _Answer) -> FailureRow | None:
     """By what the provider says, where that says more than the status."""
     words = (answer.status, answer.codes, answer.message)
     by_code = [BY_CODE[code] for code in answer.codes if code in BY_CODE]
@@ -269,20 +267,20 @@ def _row_of_words(answer: _Answer) -> VerdictRow | None:
     return next((row for row, fits in rows if fits), None)
 
 
-def _row_of(answer: _Answer) -> VerdictRow:
+def _row_of(answer: _Answer) -> FailureRow:
     if (said := _row_of_words(answer)) is not None:
         return said
     row = BY_STATUS.get(answer.status) or (RETRY_UPSTREAM if answer.status >= SERVER_ERRORS else REFUSED)
     # The header is the provider's own word on its answer, where the status alone is ambiguous (both SDKs obey it).
     match answer.headers.get("x-should-retry"):
         case "false" if row.kind == "retry":
-            return VerdictRow("fall_back", row.error_type, row.sentence)
+            return FailureRow("fall_back", row.error_type, row.sentence)
         case "true" if row.kind == "never":
-            return VerdictRow("retry", row.error_type, row.sentence)
+            return FailureRow("retry", row.error_type, row.sentence)
     return row
 
 
-def _sentence(row: VerdictRow, answer: _Answer) -> str:
+def _sentence(row: FailureRow, answer: _Answer) -> str:
     # A refused key is often quoted back in part, so the provider's words about keys are not passed on.
     words = "" if row is LOCKED_OUT else for_a_person(answer.message)
     return f"{row.sentence} (HTTP {answer.status}){': ' + words if words else '.'}"

@@ -23,16 +23,16 @@ class FewTries(ApplicationError):
     """Worth another try or two, and no outage: whoever waits those out has not to wait for it."""
 
 
-def as_verdict(error: Exception) -> ApplicationError:
+def as_action(error: Exception) -> ApplicationError:
     """What the verdict table makes of any exception that a model call can end in."""
-    verdict = judge(error)
-    if verdict.kind in ("retry", "retry_after"):
-        delay = timedelta(seconds=verdict.delay_seconds) if verdict.delay_seconds else None
-        return ApplicationError(verdict.sentence, type=verdict.error_type, next_retry_delay=delay)
-    if verdict.kind == "few_tries":
-        return FewTries(verdict.sentence, type=verdict.error_type)
-    hint = f" {BY_HAND}" if verdict.kind == "repair" else ""
-    return failed_for_good(verdict.error_type, f"{verdict.sentence}{hint}")
+    action = judge(error)
+    if action.kind in ("retry", "retry_after"):
+        delay = timedelta(seconds=action.delay_seconds) if action.delay_seconds else None
+        return ApplicationError(action.sentence, type=action.error_type, next_retry_delay=delay)
+    if action.kind == "few_tries":
+        return FewTries(action.sentence, type=action.error_type)
+    hint = f" {BY_HAND}" if action.kind == "repair" else ""
+    return failed_for_good(action.error_type, f"{action.sentence}{hint}")
 
 
 def failed_for_good(error_type: str, sentence: str, usage: Usage | None = None) -> ApplicationError:

@@ -15,7 +15,7 @@ class SetupError(BadSetup):
 
 
 class ScriptError(BadInput):
-    """The script of a scripted model is broken, or what it expects does not hold. Whoever wrote the file mends it."""
+    """The script of a scripted model is broken, or what it expects does not hold. Whoever wrote the file fixes it."""
 
 
 class IncompleteStreamError(LonghaulError):
@@ -42,7 +42,7 @@ class ToldError(Exception):
         self.body = body
         """JSON."""
         self.in_stream = in_stream
-        """Among the events of an answer that had begun; else in the place of an answer."""
+        """Among the events of an answer that had started; else in the place of an answer."""
 
 
 class HeldBack(Exception):
@@ -74,21 +74,21 @@ Kind = Literal["retry", "retry_after", "few_tries", "fall_back", "compress", "re
 
 
 @dataclass(frozen=True, slots=True)
-class VerdictRow:
+class FailureRow:
     kind: Kind
     error_type: str
     sentence: str
 
 
-UNREACHABLE = VerdictRow("retry", "connection", "The connection to the model's provider failed.")
-_TOO_SLOW = VerdictRow("retry", "connection", "The model's provider did not answer in time.")
-_CUT_OFF = VerdictRow("retry", "connection", "The connection to the model's provider broke while it answered.")
-_GARBLED = VerdictRow("retry", "upstream", "The model's provider sent an answer that can't be read.")
-_OUR_FAULT = VerdictRow("never", "internal", "The model call failed by a mistake of ours, not of the provider.")
-_NO_CREDENTIALS = VerdictRow("never", "setup", "The worker's credentials for the model's provider can't be loaded.")
-BAD_ADDRESS = VerdictRow("never", "setup", "The address of the model's provider is wrong; correct base_url.")
+UNREACHABLE = FailureRow("retry", "connection", "The connection to the model's provider failed.")
+_TOO_SLOW = FailureRow("retry", "connection", "The model's provider did not answer in time.")
+_CUT_OFF = FailureRow("retry", "connection", "The connection to the model's provider broke while it answered.")
+_GARBLED = FailureRow("retry", "upstream", "The model's provider sent an answer that can't be read.")
+_OUR_FAULT = FailureRow("never", "internal", "The model call failed by a mistake of ours, not of the provider.")
+_NO_CREDENTIALS = FailureRow("never", "setup", "The worker's credentials for the model's provider can't be loaded.")
+BAD_ADDRESS = FailureRow("never", "setup", "The address of the model's provider is wrong; correct base_url.")
 
-BY_CLASS: Mapping[str, VerdictRow] = {
+BY_CLASS: Mapping[str, FailureRow] = {
     "builtins.TimeoutError": _TOO_SLOW,
     "builtins.ConnectionError": _CUT_OFF,
     "socket.gaierror": UNREACHABLE,
@@ -120,10 +120,10 @@ BY_CLASS: Mapping[str, VerdictRow] = {
     "openai.APIConnectionError": UNREACHABLE,
     "openai.APITimeoutError": _TOO_SLOW,
     "openai.APIResponseValidationError": _GARBLED,
-    "openai.LengthFinishReasonError": VerdictRow(
+    "openai.LengthFinishReasonError": FailureRow(
         "never", "invalid_request", "The reply hit the limit of output tokens."
     ),
-    "openai.ContentFilterFinishReasonError": VerdictRow(
+    "openai.ContentFilterFinishReasonError": FailureRow(
         "fall_back", "upstream", "The provider's content filter stopped it."
     ),
     "openai.InvalidWebhookSignatureError": _OUR_FAULT,
@@ -135,55 +135,55 @@ BY_CLASS: Mapping[str, VerdictRow] = {
     "pydantic_ai.ModelRequestTimeout": _TOO_SLOW,
     "pydantic_ai.UnexpectedModelBehavior": _GARBLED,
     "pydantic_ai.AgentRunError": _OUR_FAULT,
-    "botocore.ParamValidationError": VerdictRow(
+    "botocore.ParamValidationError": FailureRow(
         "never", "invalid_request", "The request is not one that the model's provider takes."
     ),
 }
 """Failures without an HTTP status. Keys are `package.Class`; httpx2's classes stand under httpx."""
 
-RETRY_UPSTREAM = VerdictRow("retry", "upstream", "The model's provider failed")
-REFUSED = VerdictRow("never", "invalid_request", "The model's provider refused the request")
-NO_ACCOUNT = VerdictRow("fall_back", "permission", "The account is not allowed to use this model")
-LOCKED_OUT = VerdictRow("fall_back", "authentication", "The model's provider did not accept the worker's key; check it")
-NO_MODEL = VerdictRow("fall_back", "invalid_request", "The model's provider does not know this model or address")
-REPAIRABLE = VerdictRow("repair", "invalid_request", "The model's provider refused part of the conversation")
-_NOT_READY = VerdictRow("retry", "upstream", "The model is not ready yet at its provider")
-OUT_OF_CREDIT = VerdictRow(
+RETRY_UPSTREAM = FailureRow("retry", "upstream", "The model's provider failed")
+REFUSED = FailureRow("never", "invalid_request", "The model's provider refused the request")
+NO_ACCOUNT = FailureRow("fall_back", "permission", "The account is not allowed to use this model")
+LOCKED_OUT = FailureRow("fall_back", "authentication", "The model's provider did not accept the worker's key; check it")
+NO_MODEL = FailureRow("fall_back", "invalid_request", "The model's provider does not know this model or address")
+REPAIRABLE = FailureRow("repair", "invalid_request", "The model's provider refused part of the conversation")
+_NOT_READY = FailureRow("retry", "upstream", "The model is not ready yet at its provider")
+OUT_OF_CREDIT = FailureRow(
     "fall_back", "rate_limit", "The account's quota or credit at the model's provider is used up"
 )
-FILTERED = VerdictRow("fall_back", "filtered", "The provider's content filter refused the request")
-TOO_MANY_TOOLS = VerdictRow(
+FILTERED = FailureRow("fall_back", "filtered", "The provider's content filter refused the request")
+TOO_MANY_TOOLS = FailureRow(
     "fall_back",
     "invalid_request",
     "The agent has more tools than this model's provider takes: name fewer (`enable_tools` and `disable_tools` of MCP "
     "servers), or put them into tool groups",
 )
-TOO_LONG = VerdictRow("compress", "context_overflow", "The conversation is too long for the model")
+TOO_LONG = FailureRow("compress", "context_overflow", "The conversation is too long for the model")
 
-BY_STATUS: Mapping[int, VerdictRow] = {
+BY_STATUS: Mapping[int, FailureRow] = {
     400: REFUSED,
     401: LOCKED_OUT,
     402: OUT_OF_CREDIT,
     403: NO_ACCOUNT,
     404: NO_MODEL,
-    407: VerdictRow("fall_back", "setup", "A proxy before the model's provider wants user and password"),
-    408: VerdictRow("retry", "connection", "The model's provider gave up waiting for the request"),
+    407: FailureRow("fall_back", "setup", "A proxy before the model's provider wants user and password"),
+    408: FailureRow("retry", "connection", "The model's provider gave up waiting for the request"),
     409: RETRY_UPSTREAM,
     413: TOO_LONG,
     424: RETRY_UPSTREAM,
     425: RETRY_UPSTREAM,
-    429: VerdictRow("retry", "rate_limit", "The model's provider limits how often it may be called"),
+    429: FailureRow("retry", "rate_limit", "The model's provider limits how often it may be called"),
     499: RETRY_UPSTREAM,
-    501: VerdictRow("fall_back", "upstream", "The model's provider does not offer what was asked for"),
-    511: VerdictRow("fall_back", "setup", "The network of the worker wants somebody to sign in"),
-    529: VerdictRow("retry", "upstream", "The model's provider is overloaded"),
+    501: FailureRow("fall_back", "upstream", "The model's provider does not offer what was asked for"),
+    511: FailureRow("fall_back", "setup", "The network of the worker wants somebody to sign in"),
+    529: FailureRow("retry", "upstream", "The model's provider is overloaded"),
 }
 """Other 4xx are refusals, other 5xx failures of the provider."""
 
 SERVER_ERRORS = 500
 """From here on the status means that the provider failed."""
 
-BY_CODE: Mapping[str, VerdictRow] = {
+BY_CODE: Mapping[str, FailureRow] = {
     "insufficient_quota": OUT_OF_CREDIT,
     "billing_hard_limit_reached": OUT_OF_CREDIT,
     "billing_not_active": OUT_OF_CREDIT,

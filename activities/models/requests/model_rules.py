@@ -156,7 +156,7 @@ def api_rules(api: str) -> Mapping[str, str]:
 
 
 @lru_cache(maxsize=1)
-def listed() -> Mapping[str, ModelRules]:
+def load_rules() -> Mapping[str, ModelRules]:
     """All models of the file, by the makers' names."""
     return {name: rules_in(row) for name, row in _file()["models"].items()}
 
@@ -186,7 +186,7 @@ def rules_of(model: str) -> ModelRules:
 
 @lru_cache(maxsize=NAMES_KEPT)
 def _resolved(name: str) -> ModelRules:
-    if (rules := listed().get(name) or _with_more_words(name)) is not None:
+    if (rules := load_rules().get(name) or _with_more_words(name)) is not None:
         return rules
     parsed = parse(name)
     families = _families()
@@ -203,8 +203,10 @@ def _resolved(name: str) -> ModelRules:
 def _with_more_words(name: str) -> ModelRules | None:
     """Of a listed model whose name has a date or words behind it; a number behind it makes another model of it."""
     undated = _DATE.sub("", name)
-    found = [each for each in listed() if undated == each or re.match(rf"{re.escape(each)}-(?:[a-z]|\d+b)", undated)]
-    return listed()[max(found, key=len)] if found else None
+    found = [
+        each for each in load_rules() if undated == each or re.match(rf"{re.escape(each)}-(?:[a-z]|\d+b)", undated)
+    ]
+    return load_rules()[max(found, key=len)] if found else None
 
 
 def _nearest(

@@ -92,7 +92,7 @@ class RefusedParameters:
         before = frozenset(known)
         for _ in range(_AT_ONCE):
             try:
-                return _told(await attempt(replace(request, refused=frozenset(known))), known, before)
+                return _with_notes(await attempt(replace(request, refused=frozenset(known))), known, before)
             except Exception as error:
                 name, words = refused_by(error)
                 if not name or name in known:
@@ -101,10 +101,10 @@ class RefusedParameters:
                 self._learned[where] = dict(known)
                 if len(self._learned) > MODELS_KEPT:
                     del self._learned[next(iter(self._learned))]
-        return _told(await attempt(replace(request, refused=frozenset(known))), known, before)
+        return _with_notes(await attempt(replace(request, refused=frozenset(known))), known, before)
 
 
-def _told(reply: ModelReply, known: Mapping[str, str], before: frozenset[str]) -> ModelReply:
+def _with_notes(reply: ModelReply, known: Mapping[str, str], before: frozenset[str]) -> ModelReply:
     notes = [
         f"The provider has refused {name!r} for this model, and the request goes without it: {words}"
         if name != EFFORT_NONE

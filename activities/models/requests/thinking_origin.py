@@ -12,8 +12,8 @@ from typing import TypeVar
 from longhaul.activities.models.model import ModelRequest
 from longhaul.activities.models.requests.model_rules import rules_of
 from longhaul.agent.entries import LeftOut
-from longhaul.agent.fold.context_state import without
 from longhaul.agent.plain.values import OpenValue, chain_digest, digest_of
+from longhaul.agent.reducer.context_state import without
 from longhaul.agent.values.conversation.messages import Msg, TextBlock, ThinkingBlock, ToolCallBlock, message_digest
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.known_names import VENDORS, split_model

@@ -92,7 +92,7 @@ class ShownTurn:
     notes: tuple[str, ...]
 
 
-def shown(
+def turn_as_sent(
     turn: Turn, form: tuple[str, ...], show: Callable[[Turn, list[str]], Sequence[Item]], notes: list[str]
 ) -> Sequence[Item]:
     """What `show` makes of a turn, made once as long as nothing is added to it. `form`: all that it depends on beside

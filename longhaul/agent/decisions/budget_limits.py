@@ -7,11 +7,11 @@ attempts that were lost.
 """
 
 from longhaul.agent import entries as e
+from longhaul.agent.decisions.continue_as_new import Load, should_save
 from longhaul.agent.decisions.model_turn import config_for
-from longhaul.agent.decisions.rollover import Load, should_save
-from longhaul.agent.fold.budget_state import tariff_of
-from longhaul.agent.fold.context_state import tokens
-from longhaul.agent.record import Record
+from longhaul.agent.journal import Journal
+from longhaul.agent.reducer.budget_state import tariff_of
+from longhaul.agent.reducer.context_state import tokens
 from longhaul.agent.steps import Book, Checkpoint, Compress, Finish, Park, Remind, Step, Think
 from longhaul.agent.values.budget import NEW_ACCOUNT, NOTHING, Account, Amount, Budget, Lack
 from longhaul.agent.values.conversation.messages import ErrorInfo, FinishedReason, HintBlock
@@ -26,69 +26,69 @@ SPENT = (
 _LAST_WORDS = (FinishedReason.COMPLETED, FinishedReason.EXCEED_MAX_ITERS)
 
 
-def within_budget(step: Step, record: Record, load: Load) -> Step:
+def within_budget(step: Step, journal: Journal, load: Load) -> Step:
     """The step, or what a session with a budget does in its place."""
-    budget = record.spec.budget
+    budget = journal.spec.budget
     if budget is None:
         return step
-    account = record.account or NEW_ACCOUNT
+    account = journal.account or NEW_ACCOUNT
     match step:
         case Finish(reply_id, reason, error, closing, said) if account.closed and reason in _LAST_WORDS:
             return Finish(reply_id, FinishedReason.OUT_OF_BUDGET, error, closing, said)
         case Think(model):
-            return _before_call(step, model, record, load, budget, account)
+            return _before_call(step, model, journal, load, budget, account)
         case Compress():
-            return _before_call(step, record.spec.model, record, load, budget, account)
+            return _before_call(step, journal.spec.model, journal, load, budget, account)
         case _:
             return step
 
 
 def _before_call(
-    step: Think | Compress, model: str, record: Record, load: Load, budget: Budget, account: Account
+    step: Think | Compress, model: str, journal: Journal, load: Load, budget: Budget, account: Account
 ) -> Step:
     if account.open:
         if account.model != model:
             return Book(e.BudgetReleased())
         return Think(model, closing=True) if account.closed else step
     if budget.max_cost is not None and model and tariff_of(account, model).price is None:
-        return _ended(record, FinishedReason.ERROR, _unpriced(model))
+        return _ended(journal, FinishedReason.ERROR, _unpriced(model))
     if account.question:
-        return Checkpoint() if should_save(record, load) else Park("person")
-    need = need_of(record, model)
+        return Checkpoint() if should_save(journal, load) else Park("person")
+    need = need_of(journal, model)
     if account.end:
-        return _last_call(step, model, record, budget, account, need)
+        return _last_call(step, model, journal, budget, account, need)
     # What the last call of a reply will take is kept, so that it can be made.
     spare = need if budget.on_exhaustion == "summarise" else NOTHING
-    if not (lacks := lacking(budget, account, record, load.at, need + spare)):
+    if not (lacks := lacking(budget, account, journal, load.at, need + spare)):
         return Book(e.BudgetReserved(model=model, amount=need))
-    if record.reply is None:
-        return _ended(record, FinishedReason.OUT_OF_BUDGET, _error(lacks))
+    if journal.reply is None:
+        return _ended(journal, FinishedReason.OUT_OF_BUDGET, _error(lacks))
     return Book(e.BudgetExhausted(lacks=lacks, then=budget.on_exhaustion))
 
 
 def _last_call(
-    step: Think | Compress, model: str, record: Record, budget: Budget, account: Account, need: Amount
+    step: Think | Compress, model: str, journal: Journal, budget: Budget, account: Account, need: Amount
 ) -> Step:
     """The end of a reply: at once, or with a last call. A person who asks for that one has it in any case, and the
     agent's policy as far as the budget does for it."""
-    lacks = lacking(budget, account, record, 0, need)
+    lacks = lacking(budget, account, journal, 0, need)
     fits = budget.on_exhaustion == "ask" or not any(lack.needs for lack in lacks)
     if account.end == "stop" or account.closed or isinstance(step, Compress) or not fits:
-        return _ended(record, FinishedReason.OUT_OF_BUDGET, _error(lacks))
-    if not _is_told(record):
+        return _ended(journal, FinishedReason.OUT_OF_BUDGET, _error(lacks))
+    if not _is_told(journal):
         return Remind(e.Reminded(messages=(hint_message(SPENT, SOURCE),)))
     return Book(e.BudgetReserved(model=model, amount=need, closing=True))
 
 
-def need_of(record: Record, model: str) -> Amount:
+def need_of(journal: Journal, model: str) -> Amount:
     """What a call of the model may take, as it would be made now; without a name, a step of code that can ask none."""
     if not model:
         return Amount(calls=1)
-    account = record.account or NEW_ACCOUNT
-    return tariff_of(account, model).at_most(tokens(record), config_for(record, model).max_output_tokens)
+    account = journal.account or NEW_ACCOUNT
+    return tariff_of(account, model).at_most(tokens(journal), config_for(journal, model).max_output_tokens)
 
 
-def lacking(budget: Budget, account: Account, record: Record, at: int, need: Amount) -> tuple[Lack, ...]:
+def lacking(budget: Budget, account: Account, journal: Journal, at: int, need: Amount) -> tuple[Lack, ...]:
     """The limits that a call might pass which takes so much. `at`: milliseconds since 1970."""
     held, found = account.spending.held, list[Lack]()
     for name, limit in budget.limits():
@@ -96,31 +96,31 @@ def lacking(budget: Budget, account: Account, record: Record, at: int, need: Amo
             if (held + need).of(name) > limit:
                 found.append(Lack(name=name, limit=limit, held=held.of(name), needs=need.of(name)))
             continue
-        passed = steps_of(account, record) + held.steps if name == "steps" else seconds_of(account, record, at)
+        passed = steps_of(account, journal) + held.steps if name == "steps" else seconds_of(account, journal, at)
         if passed >= limit or (name == "steps" and passed + need.steps > limit):
             found.append(Lack(name=name, limit=limit, held=passed))
     return tuple(found)
 
 
-def steps_of(account: Account, record: Record) -> int:
+def steps_of(account: Account, journal: Journal) -> int:
     """Without those of sub-agents."""
-    return account.steps + (record.reply.cur_iter if record.reply else 0)
+    return account.steps + (journal.reply.cur_iter if journal.reply else 0)
 
 
-def seconds_of(account: Account, record: Record, at: int) -> float:
+def seconds_of(account: Account, journal: Journal, at: int) -> float:
     """`at`: milliseconds since 1970; of a reply that waits for budget, it counts until it began to."""
-    if record.reply is None:
+    if journal.reply is None:
         return account.ms / 1000
-    now = account.question.at if account.question else max(at, record.latest_at)
-    return (account.ms + max(now - record.reply.started_at - account.waited_ms, 0)) / 1000
+    now = account.question.at if account.question else max(at, journal.latest_at)
+    return (account.ms + max(now - journal.reply.started_at - account.waited_ms, 0)) / 1000
 
 
-def attempts_paid(record: Record) -> int:
-    """How often the call that is about to be made can be lost and made anew, itself included; 0 = there is no budget.
+def attempts_paid(journal: Journal) -> int:
+    """How often the call that is about to be made can be lost and made again, itself included; 0 = there is no budget.
 
     At least once: what is put aside for it is there.
     """
-    budget, account = record.spec.budget, record.account
+    budget, account = journal.spec.budget, journal.account
     if budget is None or account is None:
         return 0
     one, held, most = account.spending.reserved.get(account.open, NOTHING), account.spending.held, MOST_ATTEMPTS
@@ -130,9 +130,11 @@ def attempts_paid(record: Record) -> int:
     return most
 
 
-def _ended(record: Record, reason: FinishedReason, error: ErrorInfo) -> Step:
+def _ended(journal: Journal, reason: FinishedReason, error: ErrorInfo) -> Step:
     """The end of the reply; between replies, of the compression that somebody has asked for."""
-    return Book(e.NotCompressed(error=error)) if record.reply is None else Finish(record.reply.reply_id, reason, error)
+    return (
+        Book(e.NotCompressed(error=error)) if journal.reply is None else Finish(journal.reply.reply_id, reason, error)
+    )
 
 
 def _unpriced(model: str) -> ErrorInfo:
@@ -152,6 +154,6 @@ def _error(lacks: tuple[Lack, ...]) -> ErrorInfo:
     )
 
 
-def _is_told(record: Record) -> bool:
-    last = record.state.context[-1].content if record.state.context else ()
+def _is_told(journal: Journal) -> bool:
+    last = journal.state.context[-1].content if journal.state.context else ()
     return any(isinstance(block, HintBlock) and block.source == SOURCE for block in last)

@@ -5,66 +5,70 @@ All of it follows from recorded times: a restart, a continue-as-new or a late ti
 
 from collections.abc import Iterator
 
-from longhaul.agent.entries import Due, Notice, Stage
-from longhaul.agent.fold.agent_state import OpenCall
-from longhaul.agent.fold.ledger import Ledger
-from longhaul.agent.fold.notification_state import asleep
+from longhaul.agent.entries import Due, Notification, Stage
+from longhaul.agent.journal import Journal
 from longhaul.agent.plain.measures import iso
-from longhaul.agent.record import Record
+from longhaul.agent.reducer.agent_state import OpenCall
+from longhaul.agent.reducer.notification_state import asleep
+from longhaul.agent.reducer.session_state import SessionState
 from longhaul.agent.values.deadlines import Deadline
 
 
-def to_tell(ledger: Ledger) -> list[Notice]:
+def to_tell(session: SessionState) -> list[Notification]:
     """Without those of calls that have been answered since."""
-    return [left for notice in ledger.notices.unsent.values() if (left := still_true(ledger, notice)) is not None]
+    return [
+        left
+        for notification in session.notifications.unsent.values()
+        if (left := still_true(session, notification)) is not None
+    ]
 
 
-def still_true(ledger: Ledger, notice: Notice) -> Notice | None:
-    """The notice without the calls that have been answered since; None when that is all of it."""
-    left = [each for each in notice.each() if not _is_stale(ledger, each)]
+def still_true(session: SessionState, notification: Notification) -> Notification | None:
+    """The notification without the calls that have been answered since; None when that is all of it."""
+    left = [each for each in notification.each() if not _is_stale(session, each)]
     return left[0].model_copy(update={"more": tuple(left[1:])}) if left else None
 
 
-def _is_stale(ledger: Ledger, notice: Notice) -> bool:
-    call = ledger.reply.calls.get(notice.call_id) if ledger.reply else None
-    waits = call is not None and call.waits_for is not None and call.asked_at == notice.asked_at
-    return not notice.closed and not waits
+def _is_stale(session: SessionState, notification: Notification) -> bool:
+    call = session.reply.calls.get(notification.call_id) if session.reply else None
+    waits = call is not None and call.waits_for is not None and call.asked_at == notification.asked_at
+    return not notification.closed and not waits
 
 
-def should_notify(ledger: Ledger) -> bool:
-    tried = ledger.notices.failed
-    return (tried is None or tried.again) and bool(to_tell(ledger))
+def should_notify(session: SessionState) -> bool:
+    tried = session.notifications.failed
+    return (tried is None or tried.again) and bool(to_tell(session))
 
 
-def retry_at(ledger: Ledger) -> int | None:
+def retry_at(session: SessionState) -> int | None:
     """Milliseconds since 1970; None when nothing has to be tried again."""
-    tried = ledger.notices.failed
-    return tried.due_at if tried is not None and not tried.again and to_tell(ledger) else None
+    tried = session.notifications.failed
+    return tried.due_at if tried is not None and not tried.again and to_tell(session) else None
 
 
-def next_due(record: Record) -> int | None:
+def next_due(journal: Journal) -> int | None:
     """Milliseconds since 1970 of the earliest thing that is to come, or None: then no timer is needed."""
-    times = [due.due_at for call in _waiting(record) for due in _to_come(call)]
-    times += [call.sleep.until for call in asleep(record) if call.sleep is not None]
-    again = retry_at(record)
+    times = [due.due_at for call in _waiting(journal) for due in _to_come(call)]
+    times += [call.sleep.until for call in asleep(journal) if call.sleep is not None]
+    again = retry_at(journal)
     return min(times if again is None else [*times, again], default=None)
 
 
-def retry_is_due(record: Record, now: int) -> bool:
+def retry_is_due(journal: Journal, now: int) -> bool:
     """Whether somebody is to be told now of what they could not be told before."""
-    again = retry_at(record)
+    again = retry_at(journal)
     return again is not None and again <= now
 
 
-def sleep_is_over(record: Record, now: int) -> bool:
+def sleep_is_over(journal: Journal, now: int) -> bool:
     """Whether the time has come for a call that sleeps."""
-    return any(call.sleep is not None and call.sleep.until <= now for call in asleep(record))
+    return any(call.sleep is not None and call.sleep.until <= now for call in asleep(journal))
 
 
-def reached(record: Record, now: int) -> tuple[Due, ...]:
+def reached(journal: Journal, now: int) -> tuple[Due, ...]:
     """What is due at `now` in milliseconds since 1970. Of each call only the last thing: whoever was down while a call
     expired need not remind anybody of it."""
-    last = ([due for due in _to_come(call) if due.due_at <= now][-1:] for call in _waiting(record))
+    last = ([due for due in _to_come(call) if due.due_at <= now][-1:] for call in _waiting(journal))
     return tuple(due for found in last for due in found)
 
 
@@ -94,8 +98,8 @@ def is_overdue(call: OpenCall) -> bool:
     return bool(call.reminded_at or call.escalated_at or call.expired_at)
 
 
-def _waiting(record: Record) -> list[OpenCall]:
-    return record.reply.waiting() if record.reply else []
+def _waiting(journal: Journal) -> list[OpenCall]:
+    return journal.reply.waiting() if journal.reply else []
 
 
 def _to_come(call: OpenCall) -> Iterator[Due]:
@@ -111,7 +115,7 @@ def _to_come(call: OpenCall) -> Iterator[Due]:
 
 
 def _due(call: OpenCall, stage: Stage, after: float | None, deadline: Deadline) -> Iterator[Due]:
-    if after is None or call.waits_for is None or call.waits_for == "wake-up":
+    if after is None or call.waits_for is None or call.waits_for == "event":
         return
     yield Due(
         call_id=call.block.id,

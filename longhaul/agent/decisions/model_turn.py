@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from longhaul.agent import entries as e
 from longhaul.agent.entries import CallsExamined, ContextCompressed, ModelSaid
-from longhaul.agent.fold.agent_state import ReplyContext
-from longhaul.agent.fold.budget_state import tariff_of
-from longhaul.agent.fold.ledger import Ledger
-from longhaul.agent.record import Record
+from longhaul.agent.journal import Journal
+from longhaul.agent.reducer.agent_state import ReplyContext
+from longhaul.agent.reducer.budget_state import tariff_of
+from longhaul.agent.reducer.session_state import SessionState
 from longhaul.agent.steps import Finish, Memorise, Step
 from longhaul.agent.values.budget import MILLION, NANOS, NEW_ACCOUNT
 from longhaul.agent.values.conversation.messages import (
@@ -29,9 +29,9 @@ from longhaul.agent.values.spec.knowledge import is_static
 from longhaul.agent.values.spec.mcp import Sampling
 
 
-def next_model(record: Record, reply: ReplyContext) -> str | None:
+def next_model(journal: Journal, reply: ReplyContext) -> str | None:
     """The first of the agent's models that has not failed at this step, nor refused in this reply."""
-    models = (record.spec.model, record.spec.llm_config.fallback_model)
+    models = (journal.spec.model, journal.spec.llm_config.fallback_model)
     return next((model for model in models if model is not None and not reply.is_passed_over(model)), None)
 
 
@@ -41,48 +41,48 @@ def without_a_model(reply: ReplyContext) -> Finish:
     return Finish(reply.reply_id, FinishedReason.REFUSED if refused else FinishedReason.ERROR, reply.model_error)
 
 
-def must_close(record: Record, reply: ReplyContext) -> bool:
+def must_close(journal: Journal, reply: ReplyContext) -> bool:
     """Whether the next model call is the last one, and gets no tools."""
-    return _used_up(record, reply) and reply.structured_schema is None
+    return _used_up(journal, reply) and reply.structured_schema is None
 
 
-def in_grace(record: Record, reply: ReplyContext) -> bool:
+def in_grace(journal: Journal, reply: ReplyContext) -> bool:
     """Whether the next model call must give the answer in the form that was asked for."""
-    return _used_up(record, reply) and reply.structured_schema is not None
+    return _used_up(journal, reply) and reply.structured_schema is not None
 
 
-def was_closed(record: Record, reply: ReplyContext) -> bool:
+def was_closed(journal: Journal, reply: ReplyContext) -> bool:
     """Whether the answer came from the closing call, behind the last iteration."""
-    return reply.cur_iter > record.spec.react_config.max_iters
+    return reply.cur_iter > journal.spec.react_config.max_iters
 
 
-def _used_up(record: Record, reply: ReplyContext) -> bool:
-    return reply.cur_iter >= record.spec.react_config.max_iters
+def _used_up(journal: Journal, reply: ReplyContext) -> bool:
+    return reply.cur_iter >= journal.spec.react_config.max_iters
 
 
-Told = TypeVar("Told", ModelSaid, ContextCompressed, CallsExamined)
+Delivered = TypeVar("Delivered", ModelSaid, ContextCompressed, CallsExamined)
 
 
-def with_new_adjustments(said: Told, record: Record) -> Told:
+def with_new_adjustments(said: Delivered, journal: Journal) -> Delivered:
     """The entry without what the session was told before of the same model."""
     if not said.adjusted:
         return said
-    told = record.context.adjusted
+    told = journal.context.adjusted
     new = tuple(each for each in dict.fromkeys(said.adjusted) if (said.model, each) not in told)
     return said if new == said.adjusted else said.model_copy(update={"adjusted": new})
 
 
-def must_list_anew(record: Record, reply: ReplyContext) -> bool:
+def must_list_again(journal: Journal, reply: ReplyContext) -> bool:
     """A server offers other tools than those that the reply began with, and the model is about to be asked."""
-    return bool(record.provided.outdated) and not reply.answered
+    return bool(journal.provided.outdated) and not reply.answered
 
 
-def with_tools_from_before(record: Record, why: str) -> e.Prepared:
+def with_tools_from_before(journal: Journal, why: str) -> e.Prepared:
     """What stands in the place of a new list that could not be had."""
-    known = record.provided
+    known = journal.provided
     told = f"The tools could not be listed again, and are those from before: {why}"
     return e.Prepared(
-        behaviour=record.state.behaviour,
+        behaviour=journal.state.behaviour,
         spec_digest=known.spec_digest,
         workspace_root=known.workspace_root,
         workspace_nonce=known.workspace_nonce,
@@ -94,71 +94,71 @@ def with_tools_from_before(record: Record, why: str) -> e.Prepared:
 _CAME_TO_SOMETHING = (FinishedReason.COMPLETED, FinishedReason.EXCEED_MAX_ITERS)
 
 
-def memorised(step: Step, record: Record) -> Step:
+def memorised(step: Step, journal: Journal) -> Step:
     """The step, or what comes before it."""
-    reply = record.reply
+    reply = journal.reply
     if reply is None or reply.memorised or not isinstance(step, Finish) or step.reason not in _CAME_TO_SOMETHING:
         return step
-    return Memorise() if is_static(record.spec.long_term_memory_mode) else step
+    return Memorise() if is_static(journal.spec.long_term_memory_mode) else step
 
 
 LONGEST_WORDS = 10_000
 """Characters."""
 
 
-def is_stopped(record: Record, reply: ReplyContext) -> bool:
+def is_stopped(journal: Journal, reply: ReplyContext) -> bool:
     """Whether the reply is to end although calls are open."""
-    return record.interrupted or (reply.rejected and record.spec.react_config.stop_on_reject)
+    return journal.interrupted or (reply.rejected and journal.spec.react_config.stop_on_reject)
 
 
-def must_ask_hooks(ledger: Ledger) -> bool:
+def must_ask_hooks(session: SessionState) -> bool:
     """Whether workers are to be asked before the reply ends. Once: a hook that failed is not asked again."""
-    return ledger.interrupted and ledger.requests.parting is None and ledger.provided.hooked_interrupts
+    return session.interrupted and session.requests.parting is None and session.provided.hooked_interrupts
 
 
-def parting_words(ledger: Ledger) -> str:
+def parting_words(session: SessionState) -> str:
     """The last words of the reply that is being made; none of one that nobody has interrupted."""
-    if not ledger.interrupted:
+    if not session.interrupted:
         return ""
-    return ledger.requests.parting or ledger.spec.react_config.interruption_message
+    return session.requests.parting or session.spec.react_config.interruption_message
 
 
-def task_under_way(ledger: Ledger) -> ReplyContext | None:
+def task_under_way(session: SessionState) -> ReplyContext | None:
     """Of a sub-agent, the reply that its task is to end with, unless it ends already."""
-    reply, parent = ledger.reply, ledger.parent
+    reply, parent = session.reply, session.parent
     is_it = reply is not None and parent is not None and reply.request_id == parent.call_id
-    return reply if is_it and not ledger.interrupted else None
+    return reply if is_it and not session.interrupted else None
 
 
-def task_is_over(ledger: Ledger) -> bool:
+def task_is_over(session: SessionState) -> bool:
     """Of a sub-agent: whether the reply that its task ends with has ended."""
-    asked = ledger.requests.handled.get(ledger.parent.call_id) if ledger.parent is not None else None
-    return asked is not None and asked.reply_id in ledger.requests.finished
+    asked = session.requests.handled.get(session.parent.call_id) if session.parent is not None else None
+    return asked is not None and asked.reply_id in session.requests.finished
 
 
-def why_overdue(ledger: Ledger) -> ErrorInfo | None:
+def why_overdue(session: SessionState) -> ErrorInfo | None:
     """What the end of a reply says of the time of its task, where that has ended it."""
-    reply, parent = ledger.reply, ledger.parent
+    reply, parent = session.reply, session.parent
     if reply is None or parent is None or not (parent.overdue and reply.request_id == parent.call_id):
         return None
     return ErrorInfo(
         type="overdue",
-        message=f"its time was over: `task_seconds` of its agent is {ledger.spec.task_seconds or 0:g}",
+        message=f"its time was over: `task_seconds` of its agent is {session.spec.task_seconds or 0:g}",
     )
 
 
-def replaced_by(ledger: Ledger) -> str:
+def replaced_by(session: SessionState) -> str:
     """What was said with the interrupt: the request that is next."""
-    following = ledger.requests.queue[0] if ledger.requests.queue else None
+    following = session.requests.queue[0] if session.requests.queue else None
     if following is None or following.when != "interrupt":
         return ""
     return "\n".join(message.get_text_content() for message in following.messages)[:LONGEST_WORDS]
 
 
-def cut_short(ledger: Ledger) -> tuple[str, ...]:
+def cut_short(session: SessionState) -> tuple[str, ...]:
     """Tools of the newest turn's calls that were stopped, or never began, in their order."""
-    reply, stopped = ledger.current, list[str]()
-    for message in reversed(ledger.state.context):
+    reply, stopped = session.current, list[str]()
+    for message in reversed(session.state.context):
         if message.id != reply.reply_id or message.get_tool_calls():
             break
         results = message.get_tool_results()
@@ -167,9 +167,9 @@ def cut_short(ledger: Ledger) -> tuple[str, ...]:
     return (*stopped, *(call.block.name for call in open_calls))
 
 
-def room_for(record: Record, sampling: Sampling, model: str) -> tuple[int, int]:
+def room_for(journal: Journal, sampling: Sampling, model: str) -> tuple[int, int]:
     """Calls and tokens. None where the model has no price that the budget could be counted in."""
-    budget, account = record.spec.budget, record.account or NEW_ACCOUNT
+    budget, account = journal.spec.budget, journal.account or NEW_ACCOUNT
     calls, tokens = sampling.max_calls, sampling.max_tokens
     if budget is None:
         return calls, tokens
@@ -190,17 +190,17 @@ MOST_OUTPUT_TOKENS = 128_000
 """More than this no model says at once; a limit that is set higher is left alone."""
 
 
-def too_often(record: Record, reply: ReplyContext) -> Finish | None:
+def too_often(journal: Journal, reply: ReplyContext) -> Finish | None:
     """The end of a reply whose model does not come to an end: what it has said stands, and that it is not whole."""
-    if reply.broken_off <= record.spec.react_config.max_continuations:
+    if reply.broken_off <= journal.spec.react_config.max_continuations:
         return None
     return Finish(reply.reply_id, FinishedReason.INCOMPLETE, reply.model_error)
 
 
-def config_for(record: Record, model: str) -> ModelConfig:
+def config_for(journal: Journal, model: str) -> ModelConfig:
     """How the model is called now: with twice the room each time that it used all of it to think, for asked with the
     same it would do the same."""
-    config, reply = record.spec.call_config.for_model(model, record.spec.model), record.reply
+    config, reply = journal.spec.call_config.for_model(model, journal.spec.model), journal.reply
     if reply is None or not reply.wordless:
         return config
     limit = config.max_output_tokens
@@ -210,24 +210,24 @@ def config_for(record: Record, model: str) -> ModelConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class BegunStep:
-    """A step of the session's own that is under way, and what it was begun with."""
+class StartedStep:
+    """A step of the session's own that is under way, and what it was started with."""
 
     activity: str
     model: str | None
     config: ModelConfig
 
 
-def begun(activity: str, record: Record) -> BegunStep:
-    return BegunStep(activity, record.spec.model, record.spec.llm_config)
+def started(activity: str, journal: Journal) -> StartedStep:
+    return StartedStep(activity, journal.spec.model, journal.spec.llm_config)
 
 
-def begins_anew(step: BegunStep | None, entry: e.AnyEntry, record: Record) -> bool:
-    """Whether this entry, which is not in the record yet, shows that the step waits with a model, or a way to call it,
+def begins_again(step: StartedStep | None, entry: e.AnyEntry, journal: Journal) -> bool:
+    """Whether this entry, which is not in the journal yet, shows that the step waits with a model, or a way to call it,
     that is another by now. It may wait for hours: for a provider that is away, or a worker that has what it needs."""
     if step is None:
         return False
-    model, config, lacking = record.spec.model, record.spec.llm_config, record.life.lacking
+    model, config, lacking = journal.spec.model, journal.spec.llm_config, journal.incarnation.lacking
     match entry:
         case e.Configured():
             model, config = entry.model or model, entry.llm_config or config

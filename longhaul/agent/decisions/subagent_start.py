@@ -18,16 +18,16 @@ from pydantic import Field, ValidationError, field_validator
 from longhaul.agent import entries as e
 from longhaul.agent.decisions.background_commands import wanted_by, woken
 from longhaul.agent.decisions.budget_limits import lacking, need_of, seconds_of
+from longhaul.agent.decisions.continue_as_new import Load, should_save
 from longhaul.agent.decisions.model_turn import is_stopped
-from longhaul.agent.decisions.rollover import Load, should_save
-from longhaul.agent.fold.agent_state import OpenCall
-from longhaul.agent.fold.synthetic_results import lost_child, not_a_call
+from longhaul.agent.journal import Journal
 from longhaul.agent.plain.errors import what_is_wrong
 from longhaul.agent.plain.ids import child_session, opaque_child_id, reply_id, workflow_id
 from longhaul.agent.plain.json_schemas import why_unusable
 from longhaul.agent.plain.text import did_you_mean
 from longhaul.agent.plain.values import OpenValue, digest_of
-from longhaul.agent.record import Record
+from longhaul.agent.reducer.agent_state import OpenCall
+from longhaul.agent.reducer.synthetic_results import lost_child, not_a_call
 from longhaul.agent.steps import Act, Book, Checkpoint, Park, Step, Tell
 from longhaul.agent.values.budget import NEW_ACCOUNT, NOTHING, Account, Amount, Budget, LimitName, child_key
 from longhaul.agent.values.conversation.messages import ToolCallState, ToolResultBlock, UserMsg
@@ -73,21 +73,21 @@ file is what says nothing."""
 _POLICIES, _RISKS = ("never", "risky", "always"), (Risk.LOW, Risk.MEDIUM, Risk.HIGH)
 
 
-def inherited(record: Record, own: AgentSpec, call_id: str = "") -> AgentSpec:
+def inherited(journal: Journal, own: AgentSpec, call_id: str = "") -> AgentSpec:
     """The settings with which the sub-agent's session of that call begins."""
-    above, workspace = record.spec, _workspace(record, own.workspace)
+    above, workspace = journal.spec, _workspace(journal, own.workspace)
     return own.model_copy(
         update={
             **model_of(above, own),
-            "system_prompt": f"{own.system_prompt}\n\n{_where(record)}{_of_its_own(workspace)}",
-            "permission": permission(record, own.permission),
+            "system_prompt": f"{own.system_prompt}\n\n{_where(journal)}{_of_its_own(workspace)}",
+            "permission": permission(journal, own.permission),
             "secrets": secrets(above.secrets, own.secrets),
             "sandbox": max(above.sandbox, own.sandbox, key=SANDBOXES.index),
             "sandbox_network": _network(above.sandbox_network, own.sandbox_network),
             "middlewares": tuple(dict.fromkeys((*above.middlewares, *own.middlewares))),
-            "on_doubt": "ask" if "ask" in (above.on_doubt, own.on_doubt) else "tell",
+            "on_unknown_outcome": "ask" if "ask" in (above.on_unknown_outcome, own.on_unknown_outcome) else "tell",
             **{name: getattr(own, name) or getattr(above, name) for name in ("team", "priority", "fairness_key")},
-            "budget": budget(record, own.budget, call_id),
+            "budget": budget(journal, own.budget, call_id),
             "offloader": above.offloader,
             "workspace": workspace,
             "idle_close_seconds": own.idle_close_seconds if says_when_to_close(own) else IDLE_SECONDS,
@@ -95,12 +95,12 @@ def inherited(record: Record, own: AgentSpec, call_id: str = "") -> AgentSpec:
     )
 
 
-def _workspace(record: Record, own: Workspace | None) -> Workspace:
+def _workspace(journal: Journal, own: Workspace | None) -> Workspace:
     """The folder of the session, on the same host; or a working tree of it, where the agent file wants one.
 
     Below a session in a sandbox it is that sandbox, whatever the agent file says: elsewhere tools run as the worker.
     """
-    above, root = record.spec.workspace, record.provided.workspace_root
+    above, root = journal.spec.workspace, journal.provided.workspace_root
     host = above.host if above is not None else ""
     if above is not None and above.place == "sandbox":
         seal = _narrower(above.seal, own.seal) if own is not None and own.place == "sandbox" else above.seal
@@ -111,11 +111,11 @@ def _workspace(record: Record, own: Workspace | None) -> Workspace:
     return own if own.root else own.model_copy(update={"root": root, "host": own.host or host})
 
 
-def files_of(record: Record, child: Child) -> str:
+def files_of(journal: Journal, child: Child) -> str:
     """Where to find what a sub-agent has made that can't say it any more; empty where it worked in the same files."""
-    own, above = record.spec.agents.get(child.agent), record.spec.workspace
-    boxed = above is not None and above.place == "sandbox"
-    if own is None or own.workspace is None or own.workspace.place != "worktree" or boxed:
+    own, above = journal.spec.agents.get(child.agent), journal.spec.workspace
+    sandboxed = above is not None and above.place == "sandbox"
+    if own is None or own.workspace is None or own.workspace.place != "worktree" or sandboxed:
         return ""
     branch = branch_of(child.workflow_id)
     return (
@@ -147,10 +147,10 @@ def says_when_to_close(own: AgentSpec) -> bool:
     return own.idle_close_seconds != _IDLE
 
 
-def _where(record: Record) -> str:
-    path = (*(record.parent.path if record.parent else ()), record.spec.name)
+def _where(journal: Journal) -> str:
+    path = (*(journal.parent.path if journal.parent else ()), journal.spec.name)
     return (
-        f"You are a sub-agent of {record.spec.name!r}, at level {len(path)} of at most {MOST_LEVELS}. Your last "
+        f"You are a sub-agent of {journal.spec.name!r}, at level {len(path)} of at most {MOST_LEVELS}. Your last "
         "message is all that it reads of your work, so that it has to be whole in itself. Nobody answers questions in "
         "it: where something is unclear, decide, and say what you have assumed."
     )
@@ -166,36 +166,36 @@ def model_of(above: AgentSpec, own: AgentSpec) -> dict[str, object]:
     return {"models": models, "model": above.model, "llm_config": config}
 
 
-def permission(record: Record, own: PermissionContext) -> PermissionContext:
+def permission(journal: Journal, own: PermissionContext) -> PermissionContext:
     """The user's own rules are not in it: they hold in each session of that user."""
-    above = record.state.permission_context
+    above = journal.state.permission_context
     return own.model_copy(
         update={
-            "mode": mode(record.state.mode, own.mode),
-            "rules": (*_strict(above.rules, record.state.session_id), *own.rules),
+            "mode": mode(journal.state.mode, own.mode),
+            "rules": (*_strict(above.rules, journal.state.session_id), *own.rules),
             "working_directories": _common(above.working_directories, own.working_directories),
             "grantable": tuple(each for each in own.grantable if each in above.grantable),
             "tools": _approvals(above.tools, own.tools),
             "confirm": _confirmation(above.confirm, own.confirm),
             "analyzers": tuple(dict.fromkeys((*above.analyzers, *own.analyzers))),
             # Judged by whom the session is judged by, whatever the sub-agent itself is.
-            "analyzer_model": above.analyzer_model or (record.spec.model if above.analyzers else own.analyzer_model),
+            "analyzer_model": above.analyzer_model or (journal.spec.model if above.analyzers else own.analyzer_model),
             "approvals": "signed" if "signed" in (above.approvals, own.approvals) else "any",
             "deadline": own.deadline or above.deadline,
         }
     )
 
 
-def budget(record: Record, own: Budget | None, call_id: str) -> Budget | None:
+def budget(journal: Journal, own: Budget | None, call_id: str) -> Budget | None:
     """Its own limits; of those that the session has, what is put aside for it."""
-    above, account = record.spec.budget, record.account or NEW_ACCOUNT
+    above, account = journal.spec.budget, journal.account or NEW_ACCOUNT
     amount = account.spending.reserved.get(child_key(call_id))
     if above is None or amount is None:
         return own
     mine = {f"max_{name}": limit for name, limit in own.limits()} if own is not None else {}
     for name, limit in above.limits():
         if name == "seconds":
-            left = max(limit - seconds_of(account, record, record.latest_at), 1.0)
+            left = max(limit - seconds_of(account, journal, journal.latest_at), 1.0)
             mine["max_seconds"] = min(mine.get("max_seconds", left), left)
         else:
             mine[f"max_{name}"] = amount.of(name)
@@ -278,22 +278,22 @@ def _task_of(call: OpenCall) -> GivenTask:
     return GivenTask.model_validate_json(call.input)
 
 
-def _agent_of(call: OpenCall, record: Record) -> AgentSpec:
+def _agent_of(call: OpenCall, journal: Journal) -> AgentSpec:
     """The settings of the sub-agent that the call starts, as its file says. That of a program has what the session has,
     its rules too: each call within is judged as the session's own would be."""
-    spec = record.spec
+    spec = journal.spec
     if call.block.name != RUN_PROGRAM:
         return spec.agents[_task_of(call).agent]
-    tools = record.provided.tools
-    unseen = hidden(spec.tool_groups, record.state.tool_context.activated_groups)
+    tools = journal.provided.tools
+    unseen = hidden(spec.tool_groups, journal.state.tool_context.activated_groups)
     left_out = {*unseen, *(name for name, tool in tools.items() if tool.inside or tool.child)}
-    allow = [rule for rule in record.state.permission_context.rules if rule.behavior is Behavior.ALLOW]
+    allow = [rule for rule in journal.state.permission_context.rules if rule.behavior is Behavior.ALLOW]
     return AgentSpec(
         name=PROGRAM,
         kind=PROGRAM,
         tools=tuple(name for name in (*spec.tools, *in_groups(spec.tool_groups)) if name not in left_out),
         mcps=spec.mcps,
-        permission=record.state.permission_context.model_copy(update={"rules": tuple(allow)}),
+        permission=journal.state.permission_context.model_copy(update={"rules": tuple(allow)}),
         react_config=ReActConfig(max_iters=MOST_PROGRAM_STEPS),
         context_config=ContextConfig(tool_result_limit=PROGRAM_RESULT_TOKENS),
         skills=spec.skills,
@@ -315,7 +315,7 @@ class Beginning(NamedTuple):
     request: e.RequestAccepted
 
 
-def why_not(call: OpenCall, tool: ToolDescriptor, record: Record) -> str:
+def why_not(call: OpenCall, tool: ToolDescriptor, journal: Journal) -> str:
     """Why this task can't be given to a sub-agent; empty when it can, or when the call is of another tool."""
     if not tool.child:
         return ""
@@ -323,40 +323,40 @@ def why_not(call: OpenCall, tool: ToolDescriptor, record: Record) -> str:
         task = _task_of(call)
     except ValidationError as error:
         return what_is_wrong(error)
-    if call.block.name != RUN_PROGRAM and task.agent not in record.spec.agents:
-        return f"there is no agent {task.agent[:100]!r}; {did_you_mean(task.agent, record.spec.agents)}"
-    if task.run_in_background and record.parent is not None:
+    if call.block.name != RUN_PROGRAM and task.agent not in journal.spec.agents:
+        return f"there is no agent {task.agent[:100]!r}; {did_you_mean(task.agent, journal.spec.agents)}"
+    if task.run_in_background and journal.parent is not None:
         return "run_in_background: a sub-agent waits for those that it starts; leave it out"
-    if _count(call, record) > record.spec.max_children:
-        return f"this reply has started as many sub-agents as it may, and that is {record.spec.max_children}"
+    if _count(call, journal) > journal.spec.max_children:
+        return f"this reply has started as many sub-agents as it may, and that is {journal.spec.max_children}"
     return ""
 
 
-def _count(call: OpenCall, record: Record) -> int:
+def _count(call: OpenCall, journal: Journal) -> int:
     """Which sub-agent of its reply this one would be: from 1 on, in the order of the calls."""
-    reply = record.current
+    reply = journal.current
     turn = [one for one in reply.calls if reply.calls[one].block.name in (AGENT, RUN_PROGRAM)]
-    earlier = [one for one in record.children.values() if one.reply_id == reply.reply_id and one.call_id not in turn]
+    earlier = [one for one in journal.children.values() if one.reply_id == reply.reply_id and one.call_id not in turn]
     return len(earlier) + turn.index(call.block.id) + 1
 
 
-def beginning(record: Record, call: OpenCall, own_workflow: str) -> Beginning:
-    """What a call's sub-agent begins with. Its session follows from this one and the call: it is begun once."""
+def beginning(journal: Journal, call: OpenCall, own_workflow: str) -> Beginning:
+    """What a call's sub-agent begins with. Its session follows from this one and the call: it is started once."""
     task = _task_of(call)
-    call_id, state = call.block.id, record.state
+    call_id, state = call.block.id, journal.state
     session = child_session(state.session_id, call_id)
     workflow = opaque_child_id(own_workflow, call_id) or workflow_id(task.agent, state.user_id, session)
-    reply, own = record.current.reply_id, _agent_of(call, record)
+    reply, own = journal.current.reply_id, _agent_of(call, journal)
     by_result = not says_when_to_close(own)
-    message = UserMsg(record.spec.name, task.task)
+    message = UserMsg(journal.spec.name, task.task)
     parent = Parent(
         workflow_id=own_workflow,
         session_id=state.session_id,
         call_id=call_id,
-        path=(*(record.parent.path if record.parent else ()), record.spec.name),
+        path=(*(journal.parent.path if journal.parent else ()), journal.spec.name),
         tainted=state.tainted,
-        allotted=_allotted(record, call_id),
-        ends_at=record.latest_at + round(own.task_seconds * 1000) if own.task_seconds else 0,
+        allotted=_allotted(journal, call_id),
+        ends_at=journal.latest_at + round(own.task_seconds * 1000) if own.task_seconds else 0,
         by_result=by_result,
     )
     request = e.RequestAccepted(
@@ -372,139 +372,139 @@ def beginning(record: Record, call: OpenCall, own_workflow: str) -> Beginning:
         session_id=session,
         workflow_id=workflow,
         reply_id=reply,
-        at=record.latest_at,
+        at=journal.latest_at,
         background=task.run_in_background,
         by_result=by_result,
     )
-    return Beginning(child, parent, inherited(record, own, call_id), request)
+    return Beginning(child, parent, inherited(journal, own, call_id), request)
 
 
-def _allotted(record: Record, call_id: str) -> tuple[LimitName, ...]:
+def _allotted(journal: Journal, call_id: str) -> tuple[LimitName, ...]:
     """The limits of which something is put aside for it here."""
-    budget, account = record.spec.budget, record.account
+    budget, account = journal.spec.budget, journal.account
     if budget is None or account is None or child_key(call_id) not in account.spending.reserved:
         return ()
     return tuple(name for name, _ in budget.limits())
 
 
-def to_tell(record: Record, load: Load) -> Tell | None:
+def to_tell(journal: Journal, load: Load) -> Tell | None:
     """What sub-agents have not heard yet: that nobody waits for them any more, or that everything stands still."""
-    at_work = [one for one in record.children.values() if not one.outcome and one.call_id not in load.running]
+    at_work = [one for one in journal.children.values() if not one.outcome and one.call_id not in load.running]
     if not at_work:
         return None
-    reply, calls = record.reply, record.open_calls
-    stopped = reply is not None and is_stopped(record, reply)
-    if over := [one.call_id for one in at_work if not one.stopped and _is_over(record, one, calls, stopped=stopped)]:
+    reply, calls = journal.reply, journal.open_calls
+    stopped = reply is not None and is_stopped(journal, reply)
+    if over := [one.call_id for one in at_work if not one.stopped and _is_over(journal, one, calls, stopped=stopped)]:
         return Tell("interrupt", tuple(over))
     if addressed := [one.call_id for one in at_work if one.words and not one.stopped]:
         return Tell("observe", tuple(addressed))
     if raised := [one.call_id for one in at_work if one.raises and not one.stopped]:
         return Tell("budget", tuple(raised))
-    paused = record.pause is not None
+    paused = journal.pause is not None
     if others := [one.call_id for one in at_work if not one.stopped and one.paused is not paused]:
         return Tell("pause" if paused else "resume", tuple(others))
     return None
 
 
-def _is_over(record: Record, child: Child, calls: dict[str, OpenCall], *, stopped: bool) -> bool:
+def _is_over(journal: Journal, child: Child, calls: dict[str, OpenCall], *, stopped: bool) -> bool:
     if child.background:
-        return child.unwanted or record.interrupted
+        return child.unwanted or journal.interrupted
     call = calls.get(child.call_id)
     return call is None or call.state is ToolCallState.FINISHED or stopped
 
 
-def owes_report(record: Record) -> bool:
-    """Whether this is a sub-agent whose task has ended, and whoever gave it is to be told by letter."""
-    return _is_due(record) and not ends_with_report(record)
+def owes_report(journal: Journal) -> bool:
+    """Whether this is a sub-agent whose task has ended, and whoever gave it is to be told by operation."""
+    return _is_due(journal) and not ends_with_report(journal)
 
 
-def ends_with_report(record: Record) -> bool:
+def ends_with_report(journal: Journal) -> bool:
     """Whether it is to close now, and what its workflow returns is the report: nobody waits for anything else of it,
     and it can be written down."""
-    parent = record.parent
-    return parent is not None and parent.by_result and _is_due(record) and is_done(record)
+    parent = journal.parent
+    return parent is not None and parent.by_result and _is_due(journal) and is_done(journal)
 
 
-def is_done(record: Record) -> bool:
+def is_done(journal: Journal) -> bool:
     """Whether nobody waits for anything else of this session, and it can be written down."""
     return (
-        record.reply is None
-        and not record.requests.queue
-        and record.compaction.asked is None
-        and record.pause is None
-        and record.keeping.failed is None
-        and not any(doubt.open for doubt in record.doubts.values())
-        and not at_work(record)
-        and all(command.fate for command in record.commands.values())
+        journal.reply is None
+        and not journal.requests.queue
+        and journal.compaction.asked is None
+        and journal.pause is None
+        and journal.keeping.failed is None
+        and not any(unknown_outcome.open for unknown_outcome in journal.unknown_outcomes.values())
+        and not at_work(journal)
+        and all(command.fate for command in journal.commands.values())
     )
 
 
-def says_at_its_end(record: Record) -> bool:
-    """Whether what its workflow returns is the report: also that of a letter which found nobody, for whoever asks when
-    this session has closed."""
-    return ends_with_report(record) or (record.parent is not None and bool(record.parent.error))
+def says_at_its_end(journal: Journal) -> bool:
+    """Whether what its workflow returns is the report: also that of an operation which found nobody, for whoever asks
+    when this session has closed."""
+    return ends_with_report(journal) or (journal.parent is not None and bool(journal.parent.error))
 
 
-def _is_due(record: Record) -> bool:
+def _is_due(journal: Journal) -> bool:
     """Whether the end of the task has not been reported in any way."""
-    return record.parent is not None and not record.parent.told and task_reply(record) is not None
+    return journal.parent is not None and not journal.parent.told and task_reply(journal) is not None
 
 
-def task_reply(record: Record) -> str | None:
+def task_reply(journal: Journal) -> str | None:
     """The reply that has ended and is to be reported, or that nobody was there to hear of; None while there is none."""
-    parent = record.parent
-    if parent is None or (parent.told and not parent.error) or parent.call_id not in record.requests.handled:
+    parent = journal.parent
+    if parent is None or (parent.told and not parent.error) or parent.call_id not in journal.requests.handled:
         return None
-    reply = record.requests.handled[parent.call_id].reply_id
-    return reply if reply in record.requests.finished else None
+    reply = journal.requests.handled[parent.call_id].reply_id
+    return reply if reply in journal.requests.finished else None
 
 
-def answered(record: Record) -> Asker | None:
+def answered(journal: Journal) -> Asker | None:
     """The first asker whose request has ended, or was refused, and who was not told; None: there is none."""
-    return next((asker for asker in record.askers.values() if not asker.error and _has_ended(record, asker)), None)
+    return next((asker for asker in journal.askers.values() if not asker.error and _has_ended(journal, asker)), None)
 
 
-def to_tell_asker(record: Record) -> Asker | None:
+def to_tell_asker(journal: Journal) -> Asker | None:
     """The same, of those who are told by a signal."""
-    asker = answered(record) if record.askers else None
-    return None if asker is None or closes_with_answer(record) else asker
+    asker = answered(journal) if journal.askers else None
+    return None if asker is None or closes_with_answer(journal) else asker
 
 
-def closes_with_answer(record: Record) -> bool:
+def closes_with_answer(journal: Journal) -> bool:
     """Whether the session is to close now, and what its workflow returns is the answer."""
-    waiting = [asker for asker in record.askers.values() if not asker.error]
+    waiting = [asker for asker in journal.askers.values() if not asker.error]
     return (
         len(waiting) == 1
         and waiting[0].by_result
         and not waiting[0].refused
-        and _has_ended(record, waiting[0])
-        and is_done(record)
-        and not record.life.hold
-        and not any(known.owed for known in record.hubs.values())
+        and _has_ended(journal, waiting[0])
+        and is_done(journal)
+        and not journal.incarnation.quarantine
+        and not any(known.owed for known in journal.hubs.values())
     )
 
 
-def _has_ended(record: Record, asker: Asker) -> bool:
-    handled = record.requests.handled.get(asker.request_id)
-    return bool(asker.refused) or (handled is not None and handled.reply_id in record.requests.finished)
+def _has_ended(journal: Journal, asker: Asker) -> bool:
+    handled = journal.requests.handled.get(asker.request_id)
+    return bool(asker.refused) or (handled is not None and handled.reply_id in journal.requests.finished)
 
 
-def at_work(record: Record) -> tuple[Child, ...]:
+def at_work(journal: Journal) -> tuple[Child, ...]:
     """Sub-agents whose end is not known."""
-    return tuple(child for child in record.children.values() if not child.outcome)
+    return tuple(child for child in journal.children.values() if not child.outcome)
 
 
-def started(record: Record, child: Child) -> tuple[e.AnyEntry, ...]:
+def started(journal: Journal, child: Child) -> tuple[e.AnyEntry, ...]:
     """That it is there; the call of one in the background has its result with that, if it has none yet."""
-    begun = e.ChildStarted(child=child)
-    call = record.open_calls.get(child.call_id)
+    started = e.ChildStarted(child=child)
+    call = journal.open_calls.get(child.call_id)
     if not child.background or call is None or call.state is ToolCallState.FINISHED:
-        return (begun,)
+        return (started,)
     text = (
         f"The sub-agent {child.agent!r} works on it in the background; its id is {child.call_id!r}. Its last message "
         "comes by itself when it is ready. Go on with other work, or end your turn: you are woken then."
     )
-    return (begun, e.ToolReturned(result=ToolResultBlock(id=child.call_id, name=call.block.name, output=text)))
+    return (started, e.ToolReturned(result=ToolResultBlock(id=child.call_id, name=call.block.name, output=text)))
 
 
 def last_word(child: Child, how: str, words: str, own_workflow: str) -> e.RequestAccepted | e.Observed:
@@ -516,71 +516,71 @@ def last_word(child: Child, how: str, words: str, own_workflow: str) -> e.Reques
     return woken(f"end of sub-agent {child.call_id}", message, own_workflow)
 
 
-def not_begun(call: OpenCall, child: Child, why: str) -> e.ToolReturned:
+def not_started(call: OpenCall, child: Child, why: str) -> e.ToolReturned:
     """The result of a call whose sub-agent could not be started."""
     return e.ToolReturned(result=not_a_call(call.block, f"session {child.session_id!r} could not be started: {why}"))
 
 
-def lost(record: Record, child: Child, why: str, own_workflow: str = "") -> tuple[e.AnyEntry, ...]:
+def lost(journal: Journal, child: Child, why: str, own_workflow: str = "") -> tuple[e.AnyEntry, ...]:
     """The end of a sub-agent whose session is gone; nothing for one that has said how it ended."""
-    known = record.children.get(child.call_id, child)
+    known = journal.children.get(child.call_id, child)
     if known.outcome:
         return ()
     ended = e.ChildEnded(call_id=child.call_id, outcome="lost", session_id=child.session_id)
-    call = record.open_calls.get(child.call_id)
+    call = journal.open_calls.get(child.call_id)
     if known.is_heard and (call is None or call.state is ToolCallState.FINISHED):
         words = f"Its session {child.session_id!r} was ended from outside ({why}). It may have done part of its task."
-        words += files_of(record, known)
+        words += files_of(journal, known)
         return (ended, last_word(known, "lost", words, own_workflow))
     if call is None or call.state is ToolCallState.FINISHED:
         return (ended,)
-    return (ended, e.ToolReturned(result=lost_child(call.block, child, why, files_of(record, known))))
+    return (ended, e.ToolReturned(result=lost_child(call.block, child, why, files_of(journal, known))))
 
 
 LEAST = Amount(tokens=1, nanos=1, calls=1, steps=2)
-"""Steps: one of the sub-agent, and the one in which it is begun."""
+"""Steps: one of the sub-agent, and the one in which it is started."""
 
 
-def put_aside_first(step: Step, record: Record, load: Load) -> Step:
+def put_aside_first(step: Step, journal: Journal, load: Load) -> Step:
     """The step, or what a session with a budget does before it."""
     if not isinstance(step, Act):
         return step
-    budget, account = record.spec.budget, record.account or NEW_ACCOUNT
-    call = None if budget is None else _next_task(step, record, account)
+    budget, account = journal.spec.budget, journal.account or NEW_ACCOUNT
+    call = None if budget is None else _next_task(step, journal, account)
     if budget is None or call is None:
         return step
     if account.question:
-        return Checkpoint() if should_save(record, load) else Park("person")
+        return Checkpoint() if should_save(journal, load) else Park("person")
     # What the last call of the reply will take is kept, so that it can be made.
-    kept = need_of(record, record.spec.model) if budget.on_exhaustion == "summarise" else NOTHING
-    if not (lacks := lacking(budget, account, record, load.at, LEAST + kept)):
-        return Book(e.BudgetAllotted(call_id=call.block.id, amount=_amount(call, record, budget, account, kept)))
+    kept = need_of(journal, journal.spec.model) if budget.on_exhaustion == "summarise" else NOTHING
+    if not (lacks := lacking(budget, account, journal, load.at, LEAST + kept)):
+        return Book(e.BudgetAllotted(call_id=call.block.id, amount=_amount(call, journal, budget, account, kept)))
     if budget.on_exhaustion == "ask" and not account.end:
         return Book(e.BudgetExhausted(lacks=lacks, then="ask"))
     why = f"the budget of this session does not do for a sub-agent: {'; '.join(lack.told() for lack in lacks)}"
     return Book(e.ToolReturned(result=not_a_call(call.block, why)))
 
 
-def _next_task(step: Act, record: Record, account: Account) -> OpenCall | None:
-    """The first sub-agent that would be begun and that nothing is put aside for."""
+def _next_task(step: Act, journal: Journal, account: Account) -> OpenCall | None:
+    """The first sub-agent that would be started and that nothing is put aside for."""
     for call_id in step.call_ids:
-        call = record.open_calls[call_id]
-        if _starts_child(call, record) and child_key(call_id) not in account.spending.reserved:
+        call = journal.open_calls[call_id]
+        if _starts_child(call, journal) and child_key(call_id) not in account.spending.reserved:
             return call
     return None
 
 
-def _starts_child(call: OpenCall, record: Record) -> bool:
-    tool = record.provided.tools.get(call.block.name)
+def _starts_child(call: OpenCall, journal: Journal) -> bool:
+    tool = journal.provided.tools.get(call.block.name)
     return tool is not None and tool.child
 
 
-def _amount(call: OpenCall, record: Record, budget: Budget, account: Account, kept: Amount) -> Amount:
+def _amount(call: OpenCall, journal: Journal, budget: Budget, account: Account, kept: Amount) -> Amount:
     """As its own table says, as far as it is there; where that says nothing, an even share of what is left, for the
-    sub-agents of this turn that are still to be begun and for the session itself."""
-    own = _agent_of(call, record).budget
-    left = budget.rest(account.spending.held + kept, account.steps + record.current.cur_iter + 1)
-    parts = 1 + sum(_is_to_begin(one, record, account) for one in record.open_calls.values())
+    sub-agents of this turn that are still to be started and for the session itself."""
+    own = _agent_of(call, journal).budget
+    left = budget.rest(account.spending.held + kept, account.steps + journal.current.cur_iter + 1)
+    parts = 1 + sum(_is_to_begin(one, journal, account) for one in journal.open_calls.values())
     wanted = own.rest(NOTHING, 0) if own is not None else NOTHING
     return Amount(
         tokens=_share(wanted.tokens, left.tokens, parts),
@@ -595,6 +595,6 @@ def _share(wanted: int, left: int, parts: int) -> int:
     return min(wanted or -(-left // parts), left)
 
 
-def _is_to_begin(call: OpenCall, record: Record, account: Account) -> bool:
-    open_still = call.state is not ToolCallState.FINISHED and call.block.id not in record.children
-    return open_still and _starts_child(call, record) and child_key(call.block.id) not in account.spending.reserved
+def _is_to_begin(call: OpenCall, journal: Journal, account: Account) -> bool:
+    open_still = call.state is not ToolCallState.FINISHED and call.block.id not in journal.children
+    return open_still and _starts_child(call, journal) and child_key(call.block.id) not in account.spending.reserved

@@ -1,1 +1,1 @@
-"""Permission decides who may do what: rules, the facts that an activity must find out, and the decision table."""
+"""Permission decides who may do what: rules, the analysis that an activity must find out, and the decision table."""

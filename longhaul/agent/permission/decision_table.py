@@ -36,7 +36,7 @@ import re
 from enum import StrEnum
 from functools import cached_property
 
-from longhaul.agent.permission.call_facts import CallFacts, Confined, PathFact, commands_named
+from longhaul.agent.permission.call_analysis import CallAnalysis, Confined, PathUse, commands_named
 from longhaul.agent.permission.rule_matching import (
     PATH_RULES,
     allow_matches,
@@ -71,9 +71,9 @@ _PLAIN = re.compile(
 """Read off the raw text, so that no mistake in reading a shell counts: no options, quotes, patterns or operators."""
 
 
-def is_unheld(facts: CallFacts) -> bool:
+def is_unheld(analysis: CallAnalysis) -> bool:
     """Whether its proof is all that there is."""
-    return facts.boundary == "none"
+    return analysis.boundary == "none"
 
 
 def is_plain(raw_input: str) -> bool:
@@ -139,7 +139,7 @@ TABLE: dict[Circumstance, tuple[Behavior | None, ...]] = {
 def decide_call(
     tool: ToolDescriptor,
     raw_input: str,
-    facts: CallFacts,
+    analysis: CallAnalysis,
     context: PermissionContext,
     workspace_root: str,
 ) -> PermissionDecision:
@@ -147,9 +147,9 @@ def decide_call(
 
     A pending ask must be decided again when rules, mode, arguments or facts change; nothing here remembers.
     """
-    if facts.arguments_error:
-        return PermissionDecision(behavior=Behavior.DENY, reason=facts.arguments_error)
-    case = _Case(tool, raw_input, facts, context, workspace_root)
+    if analysis.arguments_error:
+        return PermissionDecision(behavior=Behavior.DENY, reason=analysis.arguments_error)
+    case = _Case(tool, raw_input, analysis, context, workspace_root)
     column = MODES.index(_column_of(context.mode))
     for finding, row in TABLE.items():
         behavior = row[column]
@@ -173,11 +173,11 @@ class _Case:
         self,
         tool: ToolDescriptor,
         raw_input: str,
-        facts: CallFacts,
+        analysis: CallAnalysis,
         context: PermissionContext,
         workspace_root: str,
     ) -> None:
-        self._tool, self._raw_input, self._facts = tool, raw_input, facts
+        self._tool, self._raw_input, self._analysis = tool, raw_input, analysis
         self._context, self._root = context, workspace_root
 
     def decision(self, finding: Circumstance, behavior: Behavior, reason: str) -> PermissionDecision:
@@ -189,8 +189,8 @@ class _Case:
         )
         if behavior is Behavior.DENY and finding is not Circumstance.DENY_RULE:
             reason = f"{reason}; the mode {self._context.mode.value!r} does not ask, so it is denied"
-        suggested = suggest_rules(self._tool, self._facts, self._root) if suggests else ()
-        holds = self._tool.name == "Bash" and not is_unheld(self._facts)
+        suggested = suggest_rules(self._tool, self._analysis, self._root) if suggests else ()
+        holds = self._tool.name == "Bash" and not is_unheld(self._analysis)
         confined = _CONFINED.get(finding, "") if holds else ""
         return PermissionDecision(
             behavior=behavior, reason=reason, suggested_rules=suggested, safety=dangerous, confined=confined
@@ -203,19 +203,21 @@ class _Case:
                 return self._matching_rule(Behavior.DENY if finding is Circumstance.DENY_RULE else Behavior.ASK)
             case Circumstance.SEARCHED:
                 strict = [rule for rule in self._context.rules if rule.behavior is not Behavior.ALLOW]
-                return why_searched(strict, self._tool.name, self._facts, self._root)
+                return why_searched(strict, self._tool.name, self._analysis, self._root)
             case Circumstance.UNPROVEN:
                 return self._unproven()
             case Circumstance.READ_ONLY:
-                passes = self._is_open_read() and (not is_unheld(self._facts) or is_plain(self._raw_input))
+                passes = self._is_open_read() and (not is_unheld(self._analysis) or is_plain(self._raw_input))
                 where = (
-                    f"asks {', '.join(self._facts.hosts)}" if self._facts.hosts else "reads only within the workspace"
+                    f"asks {', '.join(self._analysis.hosts)}"
+                    if self._analysis.hosts
+                    else "reads only within the workspace"
                 )
                 return f"It changes nothing and {where}" if passes else ""
             case Circumstance.SAFETY:
                 return self._safety()
             case Circumstance.EDIT_INSIDE:
-                passes = self._is_edit_inside() and not is_unheld(self._facts)
+                passes = self._is_edit_inside() and not is_unheld(self._analysis)
                 return "It edits only files within the workspace" if passes else ""
             case Circumstance.ALLOW_RULE | Circumstance.UNHELD:
                 return self._allowing_rule() if finding is Circumstance.ALLOW_RULE else self._unheld()
@@ -231,7 +233,7 @@ class _Case:
             if not rule.rule_content or self._touches(rule.rule_content):
                 return cited(rule)
         rules = [rule for rule in self._context.rules if rule.behavior is behavior]
-        reached = rule_reached(rules, self._tool.name, self._facts, self._root)
+        reached = rule_reached(rules, self._tool.name, self._analysis, self._root)
         return cited(reached) if reached else ""
 
     def _touches(self, content: str) -> bool:
@@ -239,37 +241,37 @@ class _Case:
         if is_by_argument(self._tool.name):
             return argument_matches(content, self._raw_input)
         if is_by_host(self._tool.name):
-            return any(host_denied(content, host) for host in self._facts.hosts)
+            return any(host_denied(content, host) for host in self._analysis.hosts)
         if self._tool.name != "Bash":
-            return any(any_matches(content, path.names, self._root) for path in self._facts.paths)
-        if any(deny_matches(content, words) for words in commands_named(self._facts)):
+            return any(any_matches(content, path.names, self._root) for path in self._analysis.paths)
+        if any(deny_matches(content, words) for words in commands_named(self._analysis)):
             return True
-        in_doubt = self._facts.not_understood or not self._facts.commands
-        return bool(in_doubt) and deny_matches_any(content, self._loose)
+        outcome_unknown = self._analysis.not_understood or not self._analysis.commands
+        return bool(outcome_unknown) and deny_matches_any(content, self._loose)
 
     @cached_property
     def _loose(self) -> dict[str, tuple[tuple[str, ...], ...]]:
         return loose_commands(command_text(self._raw_input))
 
     def _unproven(self) -> str:
-        if not self._facts.not_understood:
+        if not self._analysis.not_understood:
             return ""
         names = {self._tool.name, "Grep", *PATH_RULES}
         for behavior in (Behavior.DENY, Behavior.ASK):
             if any(rule.rule_content for rule in self._rules(behavior, *names)):
                 what = f"no {behavior.value} rule matches"
-                return f"It contains {self._facts.not_understood}, so it can't be shown that {what}"
+                return f"It contains {self._analysis.not_understood}, so it can't be shown that {what}"
         return ""
 
     def _is_open_read(self) -> bool:
-        claimed = self._tool.read_only or self._facts.read_only
-        if not claimed or self._facts.not_understood or self._facts.safety:
+        claimed = self._tool.read_only or self._analysis.read_only
+        if not claimed or self._analysis.not_understood or self._analysis.safety:
             return False
-        if self._facts.hosts and not self._allowing_rule():
+        if self._analysis.hosts and not self._allowing_rule():
             return False
-        return all(path.access == "read" and self._is_open(path) for path in self._facts.paths)
+        return all(path.access == "read" and self._is_open(path) for path in self._analysis.paths)
 
-    def _is_open(self, path: PathFact) -> bool:
+    def _is_open(self, path: PathUse) -> bool:
         """Within the workspace or a working directory, and not dangerous."""
         return not path.danger and (path.inside or self._is_in_working_directory(path.path))
 
@@ -278,27 +280,27 @@ class _Case:
         return any(path == folder or path.startswith(folder + "/") for folder in folders if folder)
 
     def _safety(self) -> str:
-        if self._facts.not_understood:
-            return f"It contains {self._facts.not_understood}, which can't be judged without running it"
-        if self._facts.safety:
-            return f"It is dangerous: {self._facts.safety}"
-        risky = next((path for path in self._facts.paths if path.danger), None)
+        if self._analysis.not_understood:
+            return f"It contains {self._analysis.not_understood}, which can't be judged without running it"
+        if self._analysis.safety:
+            return f"It is dangerous: {self._analysis.safety}"
+        risky = next((path for path in self._analysis.paths if path.danger), None)
         return f"It would {risky.access} {risky.path!r}: {risky.danger}" if risky else ""
 
     def _is_edit_inside(self) -> bool:
-        facts = self._facts
-        if facts.not_understood or facts.safety or not facts.paths:
+        analysis = self._analysis
+        if analysis.not_understood or analysis.safety or not analysis.paths:
             return False
-        if not all(self._is_open(path) for path in facts.paths):
+        if not all(self._is_open(path) for path in analysis.paths):
             return False
         if self._tool.name in WRITING_TOOLS:
             return True
-        return self._tool.name == "Bash" and facts.proven
+        return self._tool.name == "Bash" and analysis.proven
 
     def _unheld(self) -> str:
         editing = self._context.mode in (PermissionMode.ACCEPT_EDITS, PermissionMode.DONT_ASK)
-        passes = is_unheld(self._facts) and (self._is_open_read() or (editing and self._is_edit_inside()))
-        return f"It is proven harmless, but no sandbox holds it to that: {self._facts.no_boundary}" if passes else ""
+        passes = is_unheld(self._analysis) and (self._is_open_read() or (editing and self._is_edit_inside()))
+        return f"It is proven harmless, but no sandbox holds it to that: {self._analysis.no_boundary}" if passes else ""
 
     def _allowing_rule(self) -> str:
         rules = self._rules(Behavior.ALLOW)
@@ -316,19 +318,19 @@ class _Case:
 
     def _commands_covered(self, contents: list[str]) -> bool:
         """The plainest of the proven parts need no rule, unless the line reads what is not open."""
-        reads_are_open = all(self._is_open(path) for path in self._facts.paths if path.access == "read")
-        needing = need_rules(self._facts.commands, reads_are_open=reads_are_open)
-        understood = bool(self._facts.commands) and not self._facts.not_understood
+        reads_are_open = all(self._is_open(path) for path in self._analysis.paths if path.access == "read")
+        needing = need_rules(self._analysis.commands, reads_are_open=reads_are_open)
+        understood = bool(self._analysis.commands) and not self._analysis.not_understood
         return understood and all(any(allow_matches(content, words) for content in contents) for words in needing)
 
     def _hosts_covered(self, contents: list[str]) -> bool:
-        hosts = self._facts.hosts
+        hosts = self._analysis.hosts
         return bool(hosts) and all(any(host_allowed(content, host) for content in contents) for host in hosts)
 
     def _paths_covered(self, contents: list[str]) -> bool:
         # A home can't be told apart from another here: `~` widens only what is denied or asked.
         absolute = [content for content in contents if not content.startswith("~")]
-        paths = self._facts.paths
+        paths = self._analysis.paths
         return bool(paths) and all(
             any(path_matches(content, path.path, self._root) for content in absolute) for path in paths
         )
@@ -347,21 +349,21 @@ NOBODY_ASKED = "the mode 'dont_ask' asks nobody, and a plan has to be approved b
 def decide_planning(
     tool: ToolDescriptor,
     raw_input: str,
-    facts: CallFacts,
+    analysis: CallAnalysis,
     context: PermissionContext,
     workspace_root: str,
     plan_file: str,
 ) -> PermissionDecision:
     """Decide one call in plan mode. `plan_file`: absolute, or empty when none may be written."""
-    if _writes_only(plan_file, tool, facts):
+    if _writes_only(plan_file, tool, analysis):
         editing = context.model_copy(update={"mode": PermissionMode.ACCEPT_EDITS})
-        return decide_call(tool, raw_input, facts, editing, workspace_root)
+        return decide_call(tool, raw_input, analysis, editing, workspace_root)
     exploring = context.model_copy(update={"mode": PermissionMode.EXPLORE})
     # What the agent may ask on the network follows from rules alone.
-    unruled = exploring if facts.hosts else exploring.model_copy(update={"rules": ()})
-    if decide_call(tool, raw_input, facts, unruled, workspace_root).behavior is Behavior.DENY:
+    unruled = exploring if analysis.hosts else exploring.model_copy(update={"rules": ()})
+    if decide_call(tool, raw_input, analysis, unruled, workspace_root).behavior is Behavior.DENY:
         return PermissionDecision(behavior=Behavior.DENY, reason=REFUSED)
-    return decide_call(tool, raw_input, facts, exploring, workspace_root)
+    return decide_call(tool, raw_input, analysis, exploring, workspace_root)
 
 
 def decide_plan_tool(tool: ToolDescriptor, mode: PermissionMode, decision: PermissionDecision) -> PermissionDecision:
@@ -375,14 +377,14 @@ def decide_plan_tool(tool: ToolDescriptor, mode: PermissionMode, decision: Permi
     return decision
 
 
-def _writes_only(plan_file: str, tool: ToolDescriptor, facts: CallFacts) -> bool:
+def _writes_only(plan_file: str, tool: ToolDescriptor, analysis: CallAnalysis) -> bool:
     return (
         bool(plan_file)
         and tool.name in WRITING_TOOLS
-        and [path.path for path in facts.paths] == [plan_file]
-        and not facts.safety
-        and not facts.not_understood
-        and not any(path.danger for path in facts.paths)
+        and [path.path for path in analysis.paths] == [plan_file]
+        and not analysis.safety
+        and not analysis.not_understood
+        and not any(path.danger for path in analysis.paths)
     )
 
 
@@ -402,9 +404,9 @@ def analyzers_of(context: PermissionContext) -> tuple[str, ...]:
     return (RULES_ANALYZER,)
 
 
-def stricter(decision: PermissionDecision, context: PermissionContext, facts: CallFacts) -> PermissionDecision:
+def stricter(decision: PermissionDecision, context: PermissionContext, analysis: CallAnalysis) -> PermissionDecision:
     """The engine's decision, or an ask in the place of its allow."""
-    why = _why_ask(context, facts) if decision.behavior is Behavior.ALLOW else ""
+    why = _why_ask(context, analysis) if decision.behavior is Behavior.ALLOW else ""
     if not why:
         return decision
     if context.mode is PermissionMode.DONT_ASK:
@@ -413,29 +415,29 @@ def stricter(decision: PermissionDecision, context: PermissionContext, facts: Ca
     return PermissionDecision(behavior=Behavior.ASK, reason=why, safety=True)
 
 
-def risk_of(context: PermissionContext, facts: CallFacts) -> Risk | None:
+def risk_of(context: PermissionContext, analysis: CallAnalysis) -> Risk | None:
     """What the agent's analyzers found; unknown where they should have looked and have not. None: nobody is to look."""
-    if facts.risk:
-        return Risk(facts.risk)
+    if analysis.risk:
+        return Risk(analysis.risk)
     return Risk.UNKNOWN if analyzers_of(context) else None
 
 
-def warning_of(context: PermissionContext, facts: CallFacts) -> str:
+def warning_of(context: PermissionContext, analysis: CallAnalysis) -> str:
     """What people are told of a call that runs all the same; empty for most."""
-    if not analyzers_of(context) or facts.risk in ("", Risk.LOW):
+    if not analyzers_of(context) or analysis.risk in ("", Risk.LOW):
         return ""
-    return facts.risk_reason or f"it was found to be of {facts.risk} risk"
+    return analysis.risk_reason or f"it was found to be of {analysis.risk} risk"
 
 
-def _why_ask(context: PermissionContext, facts: CallFacts) -> str:
+def _why_ask(context: PermissionContext, analysis: CallAnalysis) -> str:
     if context.confirm.policy == "always":
         return "Each call of this agent is confirmed by a person"
     # Nobody has looked: as bad as an analyzer that failed.
-    risk = risk_of(context, facts) if analyzers_of(context) else None
+    risk = risk_of(context, analysis) if analyzers_of(context) else None
     if risk is None:
         return ""
     threshold = context.confirm.threshold if context.confirm.policy == "risky" else Risk.HIGH
     if _RANKS[risk] < _RANKS[threshold]:
         return ""
-    reason = facts.risk_reason if facts.risk else "no analyzer has looked at it"
+    reason = analysis.risk_reason if analysis.risk else "no analyzer has looked at it"
     return f"Its risk was found to be {risk.value}: {reason}"

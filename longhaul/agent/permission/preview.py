@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from longhaul.agent.permission.call_facts import Boundary, CallFacts, PathFact, SubCommand
+from longhaul.agent.permission.call_analysis import Boundary, CallAnalysis, PathUse, SubCommand
 from longhaul.agent.plain.text import CLOSE, OPEN, parsed, told_apart
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.values.conversation.tools import EFFECT_WORDS, Effect
@@ -56,33 +56,33 @@ class Preview(OpenValue):
     as there is something to tell."""
 
 
-def preview(arguments: str, facts: CallFacts, effect: Effect, tool: str = "") -> Preview:
+def preview(arguments: str, analysis: CallAnalysis, effect: Effect, tool: str = "") -> Preview:
     """`arguments`: JSON as it would run; `tool`: its name, for those whose calls change what the session may do. It is
     recorded; `at_length` has what whoever asks is told beside."""
     return Preview(
         effect=_INSIDE.get(tool, EFFECT_WORDS[effect]),
-        cwd=brief(facts.cwd, NAME_CHARS),
+        cwd=brief(analysis.cwd, NAME_CHARS),
         arguments=argument_parts(arguments),
-        findings=_findings(facts),
+        findings=_findings(analysis),
     )
 
 
-def at_length(seen: Preview, facts: CallFacts, *, has_network: bool) -> Preview:
+def at_length(seen: Preview, analysis: CallAnalysis, *, has_network: bool) -> Preview:
     """With what analyzers think of it and what each command of it comes to. `has_network`: of what a sandbox holds."""
-    risk, commands = _risk(facts), _commands(facts, has_network=has_network)
+    risk, commands = _risk(analysis), _commands(analysis, has_network=has_network)
     return seen.model_copy(update={"findings": (*risk, *seen.findings, *commands)})
 
 
-def _risk(facts: CallFacts) -> tuple[Part, ...]:
-    why = f": {facts.risk_reason}" if facts.risk_reason else ""
-    return (Part(name="risk", text=brief(f"{facts.risk}{why}", PART_CHARS)),) if facts.risk else ()
+def _risk(analysis: CallAnalysis) -> tuple[Part, ...]:
+    why = f": {analysis.risk_reason}" if analysis.risk_reason else ""
+    return (Part(name="risk", text=brief(f"{analysis.risk}{why}", PART_CHARS)),) if analysis.risk else ()
 
 
-def _commands(facts: CallFacts, *, has_network: bool) -> tuple[Part, ...]:
-    if not facts.commands:
+def _commands(analysis: CallAnalysis, *, has_network: bool) -> tuple[Part, ...]:
+    if not analysis.commands:
         return ()
-    held = facts.boundary == "all" and not has_network
-    return (_lines("commands", facts.commands, lambda command: _command(command, held=held), "commands"),)
+    held = analysis.boundary == "all" and not has_network
+    return (_lines("commands", analysis.commands, lambda command: _command(command, held=held), "commands"),)
 
 
 def _command(command: SubCommand, *, held: bool) -> str:
@@ -175,19 +175,21 @@ _ONCE_APPROVED: dict[Boundary, str] = {
 }
 
 
-def _findings(facts: CallFacts) -> tuple[Part, ...]:
+def _findings(analysis: CallAnalysis) -> tuple[Part, ...]:
     found: list[Part] = []
-    if facts.not_understood:
-        found.append(_part("warning", f"it contains {facts.not_understood}, which can't be judged without running it"))
-    if facts.safety:
-        found.append(_part("warning", f"it is dangerous: {facts.safety}"))
-    if facts.boundary:
-        problem = f": {facts.no_boundary}" if facts.no_boundary else ""
-        found.append(_part("sandbox", f"{_ONCE_APPROVED[facts.boundary]}{problem}"))
-    if facts.paths:
-        found.append(_lines("touches", facts.paths, _path, "paths"))
-    if facts.notice:
-        shown, left_out = _fitted(facts.notice, CHANGE_CHARS, CHANGE_CHARS)
+    if analysis.not_understood:
+        found.append(
+            _part("warning", f"it contains {analysis.not_understood}, which can't be judged without running it")
+        )
+    if analysis.safety:
+        found.append(_part("warning", f"it is dangerous: {analysis.safety}"))
+    if analysis.boundary:
+        problem = f": {analysis.no_boundary}" if analysis.no_boundary else ""
+        found.append(_part("sandbox", f"{_ONCE_APPROVED[analysis.boundary]}{problem}"))
+    if analysis.paths:
+        found.append(_lines("touches", analysis.paths, _path, "paths"))
+    if analysis.notice:
+        shown, left_out = _fitted(analysis.notice, CHANGE_CHARS, CHANGE_CHARS)
         found.append(Part(name="change", text=shown, left_out=left_out))
     return tuple(found)
 
@@ -202,7 +204,7 @@ def _lines(name: str, found: Sequence[Fact], line: Callable[[Fact], str], what: 
     return Part(name=name, text="\n".join(lines), left_out=gone)
 
 
-def _path(path: PathFact) -> str:
+def _path(path: PathUse) -> str:
     outside = "" if path.inside else " (outside the workspace)"
     danger = f": {brief(path.danger, NAME_CHARS)}" if path.danger else ""
     return f"{path.access} {brief(path.path, PART_CHARS)}{outside}{danger}"

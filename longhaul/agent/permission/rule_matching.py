@@ -37,7 +37,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Any
 
-from longhaul.agent.permission.call_facts import CallFacts, PathFact, SubCommand
+from longhaul.agent.permission.call_analysis import CallAnalysis, PathUse, SubCommand
 from longhaul.agent.plain.text import parsed
 from longhaul.agent.plain.values import OpenValue
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
@@ -322,10 +322,10 @@ PATH_RULES = ("Read", "Write", "Edit")
 
 
 def rule_reached(
-    rules: Sequence[PermissionRule], tool: str, facts: CallFacts, workspace_root: str
+    rules: Sequence[PermissionRule], tool: str, analysis: CallAnalysis, workspace_root: str
 ) -> PermissionRule | None:
     """The first of `rules`, all of one behavior, that speaks of a path which the call reads, writes or names."""
-    for names, tools in _spoken(tool, facts):
+    for names, tools in _spoken(tool, analysis):
         for rule in rules:
             content = rule.rule_content
             if content and rule.tool_name in tools and any_matches(content, names, workspace_root):
@@ -333,28 +333,28 @@ def rule_reached(
     return None
 
 
-def _spoken(tool: str, facts: CallFacts) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+def _spoken(tool: str, analysis: CallAnalysis) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Names of each path, and the tools whose rules count for it."""
     searching = ("Grep",) if tool == "Bash" else ()
-    for path in facts.paths:
+    for path in analysis.paths:
         yield path.names, (*_tools_of(tool, path), *searching)
-    for names in facts.mentioned:
+    for names in analysis.mentioned:
         yield names, (*PATH_RULES, *searching)
 
 
-def _tools_of(tool: str, path: PathFact) -> tuple[str, ...]:
+def _tools_of(tool: str, path: PathUse) -> tuple[str, ...]:
     if path.access == "read":
         return ("Read",)
     # Edit tells whether a text is in the file, so it reads what it writes.
     return PATH_RULES if tool == "Edit" else ("Write", "Edit")
 
 
-def why_searched(rules: Sequence[PermissionRule], tool: str, facts: CallFacts, workspace_root: str) -> str:
+def why_searched(rules: Sequence[PermissionRule], tool: str, analysis: CallAnalysis, workspace_root: str) -> str:
     """Which of the rules may speak of what a search of the call comes by; empty when none does.
 
     Of Bash alone: Grep and Glob leave out themselves what a deny or ask rule speaks of.
     """
-    searched = [path for path in facts.paths if path.searched and tool == "Bash"]
+    searched = [path for path in analysis.paths if path.searched and tool == "Bash"]
     for rule in rules:
         content = rule.rule_content if rule.tool_name in ("Read", "Grep") else ""
         for path in searched:

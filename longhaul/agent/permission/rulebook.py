@@ -13,7 +13,7 @@ Rules over time: which of them count at a moment, how one is named, added and re
 import re
 from collections.abc import Collection, Iterable
 
-from longhaul.agent.permission.call_facts import INTERPRETERS, CallFacts, PathFact
+from longhaul.agent.permission.call_analysis import INTERPRETERS, CallAnalysis, PathUse
 from longhaul.agent.permission.rule_matching import (
     DOMAIN,
     PREFIX_ENDING,
@@ -92,16 +92,16 @@ _RUN_ANYTHING = INTERPRETERS | names(
 )
 
 
-def suggest_rules(tool: ToolDescriptor, facts: CallFacts, workspace_root: str) -> tuple[PermissionRule, ...]:
+def suggest_rules(tool: ToolDescriptor, analysis: CallAnalysis, workspace_root: str) -> tuple[PermissionRule, ...]:
     """At most five allow rules that together let this call pass; none when it is dangerous or not understood."""
-    if facts.not_understood or facts.safety or any(path.danger for path in facts.paths):
+    if analysis.not_understood or analysis.safety or any(path.danger for path in analysis.paths):
         return ()
     if tool.name == "Bash":
-        contents = _for_commands(facts)
+        contents = _for_commands(analysis)
     elif tool.name in FILE_TOOLS:
-        contents = [_for_path(path, workspace_root) for path in facts.paths]
+        contents = [_for_path(path, workspace_root) for path in analysis.paths]
     elif is_by_host(tool.name):
-        contents = [f"{DOMAIN}{host}" for host in facts.hosts]
+        contents = [f"{DOMAIN}{host}" for host in analysis.hosts]
     else:
         return (_rule(tool.name, None),)
     return tuple(_rule(tool.name, content) for content in dict.fromkeys(contents))[:MAX_SUGGESTIONS]
@@ -111,10 +111,10 @@ def _rule(tool_name: str, content: str | None) -> PermissionRule:
     return PermissionRule(tool_name=tool_name, rule_content=content, source="suggested")
 
 
-def _for_commands(facts: CallFacts) -> list[str]:
+def _for_commands(analysis: CallAnalysis) -> list[str]:
     """One rule per sub-command that needs one; nothing at all when one of them can't have a narrow rule."""
-    reads_are_open = all(path.inside for path in facts.paths if path.access == "read")
-    found = [_for_command(words) for words in need_rules(facts.commands, reads_are_open=reads_are_open)]
+    reads_are_open = all(path.inside for path in analysis.paths if path.access == "read")
+    found = [_for_command(words) for words in need_rules(analysis.commands, reads_are_open=reads_are_open)]
     narrow = [content for content in found if content]
     return narrow if len(narrow) == len(found) and len(set(narrow)) <= MAX_SUGGESTIONS else []
 
@@ -132,7 +132,7 @@ def _for_command(words: tuple[str, ...]) -> str:
     return exact if len(exact) <= MAX_COMMAND_CHARACTERS else ""
 
 
-def _for_path(fact: PathFact, workspace_root: str) -> str:
+def _for_path(fact: PathUse, workspace_root: str) -> str:
     """The folder and all below when it lies within the workspace, else the one file."""
     root = workspace_root.rstrip("/")
     folder = fact.path.rpartition("/")[0]

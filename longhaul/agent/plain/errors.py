@@ -64,7 +64,7 @@ def shortened(value: object) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def shown(value: object) -> str:
+def short_form(value: object) -> str:
     """Its Python form for such a line, cut."""
     return cut(repr(value))
 

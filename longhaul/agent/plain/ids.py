@@ -17,7 +17,7 @@ from longhaul.agent.plain.values import OpenValue, sparse
 MAX_BYTES = 255
 """Temporal's SQL stores keep ids in VARCHAR(255)."""
 MAX_ID_CHARS = 1_000
-"""Of a session's name, a call's or a request's, as letters take them."""
+"""Of a session's name, a call's or a request's, as operations take them."""
 _OPAQUE = "longhaul/##"
 _ODD = re.compile(r"[^A-Za-z0-9_.@-]")
 
@@ -106,7 +106,7 @@ def _hashed(text: str) -> str:
 
 
 def child_session(session: str, call_id: str) -> str:
-    """The name of a sub-agent's session: one that could not be written in a letter ends in a sha-256."""
+    """The name of a sub-agent's session: one that could not be written in an operation ends in a sha-256."""
     named = f"{session}.{call_id}"
     if len(named) <= MAX_ID_CHARS:
         return named
@@ -174,7 +174,7 @@ LONGEST_HEADER_BYTES = 200_000
 _TRACEPARENT = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
 
 
-class Begun(OpenValue):
+class Started(OpenValue):
     """A reply that is asked for. `at`: when it began, in milliseconds since 1970; 0: not yet."""
 
     at: int = sparse(0)
@@ -183,11 +183,12 @@ class Begun(OpenValue):
 
 
 class TraceHeader(OpenValue):
-    """Of an activity: the reply that it works for. Of a checkpoint and of a roll-over: all that are not told yet."""
+    """Of an activity: the reply that it works for. Of a checkpoint and of a continue-as-new: all that are not told
+    yet."""
 
     reply: str = sparse("")
     parent: str = sparse("")
-    begun: dict[str, Begun] = sparse({})
+    started: dict[str, Started] = sparse({})
 
 
 class SpanPlace(NamedTuple):

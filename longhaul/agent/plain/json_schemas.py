@@ -11,8 +11,8 @@ meaning never changes, and none of them takes longer than reading the value (no 
 double at each level, and the schema may be a stranger's: each one is followed once, and a value is looked at in so many
 steps and no more.
 
-Bounds how much JSON from outside may hold and how deep it may nest. A letter is asked by its bytes, before it is
-parsed: parsing rubbish can take minutes too.
+Bounds how much JSON from outside may hold and how deep it may nest. An operation is asked by its bytes, before it is
+parsed: parsing malformed input can take minutes too.
 """
 
 import re
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
-from longhaul.agent.plain.errors import cut, shown
+from longhaul.agent.plain.errors import cut, short_form
 from longhaul.agent.plain.values import canonical_json
 
 MOST_BYTES = 32_000
@@ -51,7 +51,7 @@ Schema = dict[str, Any]
 def why_unusable(schema: object) -> str:
     """`place: what (and what to do)`; empty for one that can be asked for. Places are as `$.properties.color`."""
     if not isinstance(schema, dict):
-        return f"$: {shown(schema)} is no JSON schema; send a JSON object"
+        return f"$: {short_form(schema)} is no JSON schema; send a JSON object"
     given = cast(Schema, schema)
     try:
         size = len(canonical_json(given))
@@ -62,7 +62,7 @@ def why_unusable(schema: object) -> str:
             f"$: it has {size:,} bytes as JSON, and the most is {MOST_BYTES:,}; ask for less, or leave descriptions out"
         )
     if given.get("type", "object") != "object":
-        return f"$.type: {shown(given['type'])} can't be answered; ask for an object with a field for it"
+        return f"$.type: {short_form(given['type'])} can't be answered; ask for an object with a field for it"
     return next((why for why in _wrong_schema(given, given, "$", 0) if why), "") or _circle(given)
 
 
@@ -70,7 +70,7 @@ def _wrong_schema(schema: object, root: Schema, at: str, level: int) -> Iterator
     if isinstance(schema, bool):
         return
     if not isinstance(schema, dict):
-        yield f"{at}: {shown(schema)} is no JSON schema; write an object"
+        yield f"{at}: {short_form(schema)} is no JSON schema; write an object"
         return
     if level > MOST_LEVELS:
         yield f"{at[:200]}: it nests deeper than {MOST_LEVELS} levels; ask for a flatter object, or use $defs"
@@ -88,11 +88,11 @@ def _wrong_keywords(given: Schema, root: Schema, at: str) -> Iterator[str]:
     if "$id" in given and given is not root:
         yield f"{at}.$id: this word can't be used within a schema; refer to #/$defs/NAME"
     if "$ref" in given and _referred_place(given["$ref"], root) is None:
-        yield f"{at}.$ref: {shown(given['$ref'])} is not in this schema; write #/$defs/NAME, and NAME under $defs"
+        yield f"{at}.$ref: {short_form(given['$ref'])} is not in this schema; write #/$defs/NAME, and NAME under $defs"
     for words, fits, what in _FORMS:
         for word in words:
             if word in given and not fits(given[word]):
-                yield f"{at}.{word}: {shown(given[word])} is {what}"
+                yield f"{at}.{word}: {short_form(given[word])} is {what}"
 
 
 def _schema_places(given: Schema, at: str) -> Iterator[tuple[str, object]]:
@@ -104,7 +104,7 @@ def _schema_places(given: Schema, at: str) -> Iterator[tuple[str, object]]:
             yield f"{at}.{word}[{number}]", part
     for word in _NAMED:
         for name, part in given[word].items() if isinstance(given.get(word), dict) else ():
-            yield f"{at}.{word}.{shown(name).strip(chr(39))}", part
+            yield f"{at}.{word}.{short_form(name).strip(chr(39))}", part
 
 
 def _circle(root: Schema) -> str:
@@ -406,7 +406,7 @@ _TOKEN = re.compile(rb"""[^"\[\]{},0-9eE.+-]*+("[^"]*+"|[\[\]{},]|[0-9eE.+-]++)?
 
 
 class TooMuch(ValueError):
-    """A letter that is not read; the sentence says what there is too much of, and how much may be."""
+    """An operation that is not read; the sentence says what there is too much of, and how much may be."""
 
 
 def check_bounds(name: str, text: bytes) -> None:
@@ -431,7 +431,7 @@ def check_bounds(name: str, text: bytes) -> None:
         if depth > MAX_DEPTH:
             raise TooMuch(f"it nests deeper than {MAX_DEPTH} levels; send a flatter JSON object")
         if values > most:
-            raise TooMuch(f"it holds more than {most:,} JSON values; send it in several letters, or name a file")
+            raise TooMuch(f"it holds more than {most:,} JSON values; send it in several operations, or name a file")
         if atoms > 3 * values:
             return  # each stands behind one of the marks above or a colon, and each colon behind a string: no JSON
 

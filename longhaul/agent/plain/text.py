@@ -86,7 +86,8 @@ def _deceives(char: str, before: str) -> bool:
     if _DRAWN_AS_NOTHING.match(char) and (char not in _EMOJI_OR_TEXT or before.isascii()):
         return True
     if kind in ("Mn", "Me"):
-        # On an ASCII character it makes the twin of a letter that exists by itself; a second one may cover the first.
+        # On an ASCII character it makes the twin of a letter that exists by itself; a second one may cover the
+        # first.
         return before.isascii() or unicodedata.category(before) in ("Mn", "Me") or "\u0334" <= char <= "\u0338"
     return unicodedata.normalize("NFKC", char).isascii() or "\u0250" <= char <= "\u02af"
 
@@ -165,20 +166,22 @@ def gist(arguments: str) -> str:
             return str(given[name])
     if len(given) == 1 and isinstance(only := next(iter(given.values())), str):
         return only
-    return _told(given)
+    return _describe(given)
 
 
-def _told(value: Any, depth: int = 0) -> str:
+def _describe(value: Any, depth: int = 0) -> str:
     """A value in words. What nests deeper is not looked at: it could be read, and be too deep to be written."""
     match value:
         case str():
             return value
         case list() if depth < _DEEPEST:
-            return ", ".join(_told(one, depth + 1) for one in value)
+            return ", ".join(_describe(one, depth + 1) for one in value)
         case dict() if depth < _DEEPEST:
             named = cast(dict[str, Any], value)
             texts = [one for one in named.values() if isinstance(one, str)] if depth else []
-            return texts[0] if texts else ", ".join(f"{name}: {_told(one, depth + 1)}" for name, one in named.items())
+            return (
+                texts[0] if texts else ", ".join(f"{name}: {_describe(one, depth + 1)}" for name, one in named.items())
+            )
         case list() | dict():
             return "…"
         case _:

@@ -314,11 +314,11 @@ class Lack(OpenValue):
     """What the next call may take."""
 
     def told(self) -> str:
-        needs = f", and the next call may take {shown(self.name, self.needs)}" if self.needs else ""
-        return f"{shown(self.name, self.held)} of {shown(self.name, self.limit)}{needs}"
+        needs = f", and the next call may take {limit_text(self.name, self.needs)}" if self.needs else ""
+        return f"{limit_text(self.name, self.held)} of {limit_text(self.name, self.limit)}{needs}"
 
 
-def shown(name: LimitName, number: float) -> str:
+def limit_text(name: LimitName, number: float) -> str:
     """For a person: `$0.42`, `1,200 tokens`, `3 calls`."""
     if name == "cost":
         if 0 < number < 0.0001:
@@ -361,7 +361,7 @@ class Account(OpenValue):
     end: End = sparse("")
     """How the reply that is being made is to end."""
     closed: bool = sparse(False)
-    """It has begun its last call."""
+    """It has started its last call."""
     handled: tuple[str, ...] = sparse(())
     """Ids of the newest changes, so that one sent again changes nothing."""
 

@@ -117,7 +117,7 @@ WAKE = "wake"
 LONGEST_SLEEP_SECONDS = 366 * 86_400.0
 MOST_EVENT_CHARS = 200
 MOST_PAYLOAD_CHARS = 10_000
-KEPT_WAKE_UPS = 50
+KEPT_EXTERNAL_EVENTS = 50
 """Notifications that came before anybody waited for them: each is carried along until somebody does."""
 
 Over = Literal["", "time", "event", "message"]

@@ -2,7 +2,7 @@
 and its members, what a member's session knows of it, and the bounds.
 
 A hub counts all that happens in it from 1 on: who comes, who goes, and each word. So every member hears the same order,
-and a letter that comes twice changes nothing.
+and an operation that comes twice changes nothing.
 """
 
 import re
@@ -46,10 +46,10 @@ class HubWord(OpenValue):
 
 
 class Membership(OpenValue):
-    """What a session knows of a hub; part of the ledger. It is kept for a while when the session has left, so that a
-    late letter does not bring it back."""
+    """What a session knows of a hub; part of the session state. It is kept for a while when the session has left, so
+    that a late operation does not bring it back."""
 
-    life: str
+    incarnation: str
     """Tells the hub from another that had its name before."""
     name: str
     member: str

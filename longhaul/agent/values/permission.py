@@ -29,7 +29,7 @@ class Approval(OpenValue):
 
 
 class DecisionMade(OpenValue):
-    """A person's word on one call, for the record."""
+    """A person's word on one call, for the journal."""
 
     call_id: str
     tool: str
@@ -93,7 +93,7 @@ class Scope(StrEnum):
     """Where a rule comes from, and for what it holds."""
 
     AGENT = "agent"
-    """The agent file: every session that was begun with it."""
+    """The agent file: every session that was started with it."""
     USER = "user"
     """A user's own: every session of that user, and of nobody else."""
     SESSION = "session"
@@ -122,11 +122,11 @@ class PermissionRule(OpenValue):
     reason: str = sparse("")
     """Why it is there, in the author's words."""
     created_at: str = sparse("")
-    """As `times.iso` writes it; set by the record."""
+    """As `times.iso` writes it; set by the journal."""
     expires_at: str = sparse("")
     """From this moment on it does not count. Given as a date it lasts until the end of that day (UTC)."""
     scope: Scope | None = sparse(None)
-    """Set by the record."""
+    """Set by the journal."""
     no_tool: bool = sparse(False)
     """Said by the list of a session's rules: its agent has no such tool, so the rule binds nothing there."""
 
@@ -213,10 +213,10 @@ class PermissionContext(OpenValue):
         return self.tools[tool].approvers if tool in self.tools else 1
 
 
-FACTS_LAST_MS = 60_000
+ANALYSIS_LAST_MS = 60_000
 """Findings older than this are made again before an approved call runs: files change while people think."""
 
 
 def is_too_old(found_at: int, at: int) -> bool:
     """Both in milliseconds since 1970: the world may have changed, and is to be looked at again."""
-    return at - found_at > FACTS_LAST_MS
+    return at - found_at > ANALYSIS_LAST_MS

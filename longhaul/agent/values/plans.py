@@ -136,7 +136,7 @@ class BadPlan(ValueError):
     """The model's mistake, in a sentence that it can act on."""
 
 
-def begun(subtasks: tuple[Subtask, ...]) -> tuple[Task, ...]:
+def started(subtasks: tuple[Subtask, ...]) -> tuple[Task, ...]:
     """The tasks of a new plan. Raises BadPlan for too many or too long ones."""
     tasks = tuple(_task(subtask, str(number)) for number, subtask in enumerate(subtasks, start=1))
     _check(tasks)
@@ -166,7 +166,7 @@ def revised(tasks: tuple[Task, ...], at: int, action: Action, subtask: Subtask |
 
 
 def moved(tasks: tuple[Task, ...], at: int, to: Moved) -> tuple[Task, ...]:
-    """With a subtask begun, put back or given up. One at a time is begun, when those before it are over."""
+    """With a subtask begun, put back or given up. One at a time is started, when those before it are over."""
     task = _at(tasks, at)
     if to == "in_progress":
         _check_turn(tasks, at)
@@ -293,8 +293,8 @@ def _next(tasks: tuple[Task, ...]) -> str:
     following = next((at for at, task in enumerate(tasks) if task.is_open), None)
     if following is None:
         return _AT_LAST
-    begun = any(not task.is_open for task in tasks)
-    return (_BETWEEN if begun else _AT_FIRST).format(next=following)
+    started = any(not task.is_open for task in tasks)
+    return (_BETWEEN if started else _AT_FIRST).format(next=following)
 
 
 def subtask_text(at: int, task: Task) -> str:

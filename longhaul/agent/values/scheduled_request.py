@@ -1,4 +1,4 @@
-"""A scheduled request is what each firing of a schedule asks of a session, as the schedule keeps it."""
+"""A scheduled request is what each scheduled run of a schedule asks of a session, as the schedule keeps it."""
 
 from typing import Literal
 
@@ -6,12 +6,12 @@ from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 
 Overlap = Literal["skip", "queue", "now", "interrupt", "beside"]
-"""What becomes of a firing while the one before is at work: it is left out, waits for its turn, is told to the model at
-the next step, or ends what is being made; `beside` begins another session all the same."""
+"""What becomes of a scheduled run while the one before is at work: it is left out, waits for its turn, is told to the
+model at the next step, or ends what is being made; `beside` begins another session all the same."""
 
 
 class ScheduledRequest(OpenValue):
-    """Input of each firing."""
+    """Input of each scheduled run."""
 
     schedule: str
     prompt: str
@@ -19,25 +19,25 @@ class ScheduledRequest(OpenValue):
     """As it was when the schedule was added."""
     user_id: str | None = sparse(None)
     session: str = sparse("")
-    """All firings go to this one; empty: each begins one of its own."""
+    """All scheduled runs go to this one; empty: each begins one of its own."""
     overlap: Overlap = sparse("skip")
 
 
 class Requested(OpenValue):
-    """What a firing came to: which session it asked, or why it was left out. Then session and reply are those of the
-    firing before."""
+    """What a scheduled run came to: which session it asked, or why it was left out. Then session and reply are those of
+    the scheduled run before."""
 
     session: str = sparse("")
     reply_id: str = sparse("")
     left_out: str = sparse("")
 
 
-class Firing(OpenValue):
-    """One firing, and what the one before has come to."""
+class ScheduledRun(OpenValue):
+    """One scheduled run, and what the one before has come to."""
 
     request: ScheduledRequest
     request_id: str
-    """The same however often the firing is tried."""
+    """The same however often the scheduled run is tried."""
     at: int
     """When it was due, in milliseconds since 1970."""
     before: Requested | None = sparse(None)

@@ -62,7 +62,7 @@ class Turn(OpenValue):
 
 
 class Watch(OpenValue):
-    """How often what has happened in a row. Each count begins anew with other turns, and with words of somebody."""
+    """How often what has happened in a row. Each count begins again with other turns, and with words of somebody."""
 
     open: tuple[Turn, ...] = sparse(())
     """Of the turn under way, one for each call that has ended."""

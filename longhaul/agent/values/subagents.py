@@ -37,7 +37,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class Parent(OpenValue):
-    """What a sub-agent's session knows of the one that started it; part of the ledger."""
+    """What a sub-agent's session knows of the one that started it; part of the session state."""
 
     workflow_id: str
     session_id: str
@@ -108,7 +108,7 @@ class Child(OpenValue):
     raises: dict[str, Raise] = sparse({})
     """Of its budget, that it has not been told: by the number of the entry."""
     by_result: bool = sparse(False)
-    """As `Parent.by_result` was when it was started; its report may come by letter all the same."""
+    """As `Parent.by_result` was when it was started; its report may come by operation all the same."""
 
     @property
     def is_heard(self) -> bool:
@@ -161,13 +161,13 @@ Fate = Literal["", "ended", "stopped", "unknown"]
 
 
 class BackgroundCommand(OpenValue):
-    """What a session knows of a command that it has begun in the background."""
+    """What a session knows of a command that it has started in the background."""
 
     call_id: str
     shown: str
-    """The beginning of it, as the record shows it."""
+    """The beginning of it, as the journal shows it."""
     at: int = sparse(0)
-    """When it was begun, in milliseconds since 1970."""
+    """When it was started, in milliseconds since 1970."""
     fate: Fate = sparse("")
     unwanted: bool = sparse(False)
     """It is to stop."""

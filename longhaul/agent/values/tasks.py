@@ -26,7 +26,7 @@ class Task(OpenValue):
     description: str = sparse("")
     metadata: dict[str, Any] = sparse({})
     created_at: str = sparse("")
-    """ISO 8601; empty until the record has stamped it."""
+    """ISO 8601; empty until the journal has stamped it."""
     owner: str = sparse("")
     blocks: tuple[str, ...] = sparse(())
     blocked_by: tuple[str, ...] = sparse(())
@@ -58,7 +58,7 @@ class NotebookPlan(OpenValue):
     """Of one that is over: what came of it, or why it was given up."""
     created_at: str = sparse("")
     finished_at: str = sparse("")
-    """Both ISO 8601; empty until the record has stamped them."""
+    """Both ISO 8601; empty until the journal has stamped them."""
     subtasks: tuple[Task, ...] = sparse(())
     """Of one that is over. Those of the current plan are the session's tasks."""
 

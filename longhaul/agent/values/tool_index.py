@@ -54,7 +54,7 @@ def head_of(tools: Sequence[ToolDescriptor]) -> tuple[ToolDescriptor, ...]:
     away = {*looked_up(tools)}
     if not away:
         return tuple(tool for tool in tools if tool.name not in (FIND_TOOLS, CALL_TOOL))
-    named = _listed([tool for tool in tools if tool.name in away])
+    named = _list_tools([tool for tool in tools if tool.name in away])
     return tuple(
         tool.model_copy(update={"description": f"{tool.description}\n\n{named}"}) if tool.name == FIND_TOOLS else tool
         for tool in tools
@@ -66,7 +66,7 @@ def _size(tool: ToolDescriptor) -> int:
     return len(tool.name) + len(tool.description) + len(json.dumps(tool.input_schema, ensure_ascii=False))
 
 
-def _listed(tools: Sequence[ToolDescriptor]) -> str:
+def _list_tools(tools: Sequence[ToolDescriptor]) -> str:
     """By the beginning of their names; as much of each description as there is room for."""
     groups = dict[str, list[ToolDescriptor]]()
     for tool in tools:

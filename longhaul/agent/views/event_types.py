@@ -248,7 +248,7 @@ CLASSES: dict[EventType, type[AgentEvent]] = {
     "CUSTOM": CustomEvent,
 }
 """Each type of event to its class, for `isinstance`; an AgentEvent is of it however it was made. The two that tell of
-answers are not the seed's, whose names the answers themselves bear (`agent.letters.bodies`)."""
+answers are not the seed's, whose names the answers themselves bear (`agent.operations.bodies`)."""
 
 Event = TypeVar("Event", bound=AgentEvent)
 

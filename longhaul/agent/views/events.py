@@ -5,7 +5,7 @@ Events that the seed has no type for: they are CUSTOM, and their name says what 
 Durable events: what a client is told, as a pure function of the recorded entries.
 
 The types are the seed's (agentscope/event). `seq` counts from 1 without gaps; the same log gives the same
-events with the same numbers, on any worker and after any roll-over.
+events with the same numbers, on any worker and after any continue-as-new.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,12 +13,12 @@ from typing import Any, assert_never
 
 from longhaul.agent import entries as e
 from longhaul.agent.entries import Repair
-from longhaul.agent.fold.agent_state import AgentState
-from longhaul.agent.fold.all_changes import too_many
-from longhaul.agent.fold.approval_digest import asked
-from longhaul.agent.fold.context_state import refusal
-from longhaul.agent.fold.synthetic_results import denied_by_permission, denied_by_person, expired, not_a_call
 from longhaul.agent.plain.measures import iso
+from longhaul.agent.reducer.agent_state import AgentState
+from longhaul.agent.reducer.all_changes import too_many
+from longhaul.agent.reducer.approval_digest import asked_digest
+from longhaul.agent.reducer.context_state import refusal
+from longhaul.agent.reducer.synthetic_results import denied_by_permission, denied_by_person, expired, not_a_call
 from longhaul.agent.values.conversation.messages import (
     BROKEN_OFF,
     REFUSALS,
@@ -118,10 +118,10 @@ def custom(entry: e.AnyEntry) -> AgentEvent | None:  # noqa: C901, PLR0911, PLR0
         case e.CallUnsettled():
             value = {"reason": entry.reason} | ({} if entry.input is None else {"input": entry.input})
             return AgentEvent(type="CUSTOM", name="call_unsettled", tool_call_id=entry.call_id, value=value)
-        case e.DoubtProbed() | e.DoubtSettled():
-            return _of_doubt(entry)
+        case e.OutcomeProbed() | e.OutcomeResolved():
+            return _of_unknown_outcome(entry)
         case e.ContextCompressed():
-            return AgentEvent(type="CUSTOM", name="context_compressed", value=_told(entry))
+            return AgentEvent(type="CUSTOM", name="context_compressed", value=_compression_fields(entry))
         case e.NotCompressed():
             return AgentEvent(type="CUSTOM", name="compression_failed", error=entry.error)
         case e.StateReplaced():
@@ -131,13 +131,15 @@ def custom(entry: e.AnyEntry) -> AgentEvent | None:  # noqa: C901, PLR0911, PLR0
         case e.Configured() if entry.mode is PermissionMode.PLAN:
             return AgentEvent(type="CUSTOM", name="plan_mode_changed", value={"active": True, "by": entry.by})
         case e.Restored() if entry.source != "nothing":
-            return AgentEvent(type="CUSTOM", name="restored", value={"note": entry.note, "hold": entry.hold})
+            return AgentEvent(
+                type="CUSTOM", name="restored", value={"note": entry.note, "quarantine": entry.quarantine}
+            )
         case e.Joined():
             ids = {"request_ids": list(entry.request_ids), "reply_ids": list(entry.reply_ids)}
             return AgentEvent(type="CUSTOM", name="joined", value=ids)
-        case e.PauseBegun() | e.PauseEnded() | e.StepAsked() | e.StepBegun():
+        case e.PauseStarted() | e.PauseEnded() | e.StepAsked() | e.StepStarted():
             return _of_pause(entry)
-        case e.SleepBegun() | e.WakeUpCame():
+        case e.SleepStarted() | e.ExternalEventReceived():
             return _of_sleep(entry)
         case e.BudgetExhausted() | e.BudgetChanged():
             return _of_budget(entry)
@@ -145,7 +147,7 @@ def custom(entry: e.AnyEntry) -> AgentEvent | None:  # noqa: C901, PLR0911, PLR0
             return _of_worker(entry)
         case e.ChildStarted() | e.ChildEnded():
             return _of_child(entry)
-        case e.CommandBegun() | e.CommandEnded() | e.StopAsked():
+        case e.CommandStarted() | e.CommandEnded() | e.StopAsked():
             return _of_command(entry)
         case e.InterruptHandled() | e.MemoryRecorded():
             return _of_end(entry)
@@ -228,13 +230,13 @@ def stopped(entry: e.ModelSaid) -> Iterator[AgentEvent]:
 
 def _of_pause(entry: e.PauseEntry) -> AgentEvent | None:
     match entry:
-        case e.PauseBegun():
+        case e.PauseStarted():
             return AgentEvent(type="CUSTOM", name="paused", value={"by": entry.by, "why": entry.why})
         case e.PauseEnded():
             return AgentEvent(type="CUSTOM", name="resumed", value={"by": entry.by})
         case e.StepAsked():
             return AgentEvent(type="CUSTOM", name="step_asked", value={"by": entry.by})
-        case e.StepBegun():
+        case e.StepStarted():
             return None
         case _ as never:
             assert_never(never)
@@ -242,7 +244,7 @@ def _of_pause(entry: e.PauseEntry) -> AgentEvent | None:
 
 def _of_sleep(entry: e.SleepEntry) -> AgentEvent:
     """What came with an event is told with the result of the call that waits for it."""
-    if isinstance(entry, e.SleepBegun):
+    if isinstance(entry, e.SleepStarted):
         value = {"until": iso(entry.until), "event": entry.event}
         return AgentEvent(type="CUSTOM", name="asleep", tool_call_id=entry.call_id, value=value)
     told = {"event": entry.event, "request_id": entry.request_id, "by": entry.by}
@@ -258,7 +260,7 @@ def _of_budget(entry: e.BudgetExhausted | e.BudgetChanged) -> AgentEvent:
     return AgentEvent(type="CUSTOM", name=entry.kind, value=value)
 
 
-def away_words(away: e.Away) -> dict[str, Any]:
+def unavailable_words(away: e.ProviderOutage) -> dict[str, Any]:
     """Which attempt failed, when the next one is made and the last one may be, as ISO times."""
     return {"attempt": away.attempt, "next_try": iso(away.next_at), "until": iso(away.until)}
 
@@ -268,10 +270,12 @@ def _of_worker(entry: e.WorkerLeft | e.WorkerLacks | e.HostBack) -> AgentEvent:
         return AgentEvent(type="CUSTOM", name="host_back", value={"host": entry.host})
     value: dict[str, object] = {"worker": entry.worker, "doing": entry.doing}
     if isinstance(entry, e.WorkerLacks) and entry.away is not None:
-        return AgentEvent(type="CUSTOM", name="provider_away", value={"reason": entry.why, **away_words(entry.away)})
+        return AgentEvent(
+            type="CUSTOM", name="provider_unavailable", value={"reason": entry.why, **unavailable_words(entry.away)}
+        )
     if isinstance(entry, e.WorkerLacks) and entry.host:
         told = {"host": entry.host, "doing": entry.doing, "reason": entry.why}
-        return AgentEvent(type="CUSTOM", name="host_away", tool_call_id=entry.call_id, value=told)
+        return AgentEvent(type="CUSTOM", name="host_unavailable", tool_call_id=entry.call_id, value=told)
     if isinstance(entry, e.WorkerLacks):
         value["reason"] = entry.why
     return AgentEvent(type="CUSTOM", name=entry.kind, tool_call_id=entry.call_id, value=value)
@@ -294,7 +298,7 @@ def _of_command(entry: e.BackgroundEntry) -> AgentEvent:
         value = {"outcome": entry.fate}
         return AgentEvent(type="CUSTOM", name="command_ended", tool_call_id=entry.call_id, value=value)
     value = {"command": entry.command.shown}
-    return AgentEvent(type="CUSTOM", name="command_begun", tool_call_id=entry.command.call_id, value=value)
+    return AgentEvent(type="CUSTOM", name="command_started", tool_call_id=entry.command.call_id, value=value)
 
 
 def _of_end(entry: e.InterruptHandled | e.MemoryRecorded) -> AgentEvent | None:
@@ -307,13 +311,13 @@ def _of_end(entry: e.InterruptHandled | e.MemoryRecorded) -> AgentEvent | None:
     return AgentEvent(type="CUSTOM", name="handle_interrupt_failed", value={"reason": entry.error})
 
 
-def _of_doubt(entry: e.DoubtEntry) -> AgentEvent:
+def _of_unknown_outcome(entry: e.OutcomeEntry) -> AgentEvent:
     value: dict[str, object]
-    if isinstance(entry, e.DoubtProbed):
+    if isinstance(entry, e.OutcomeProbed):
         value = {"finding": entry.finding, "detail": entry.detail}
-        return AgentEvent(type="CUSTOM", name="doubt_probed", tool_call_id=entry.call_id, value=value)
+        return AgentEvent(type="CUSTOM", name="outcome_probed", tool_call_id=entry.call_id, value=value)
     value = {"happened": entry.happened, "output": entry.output, "by": entry.by, "reason": entry.reason}
-    return AgentEvent(type="CUSTOM", name="doubt_settled", tool_call_id=entry.call_id, value=value)
+    return AgentEvent(type="CUSTOM", name="outcome_resolved", tool_call_id=entry.call_id, value=value)
 
 
 def _ruled(entry: e.RulesChanged) -> dict[str, object]:
@@ -322,7 +326,7 @@ def _ruled(entry: e.RulesChanged) -> dict[str, object]:
     return {"added": added, "revoked": list(entry.revoked), "by": entry.by, "why": entry.why, **missing}
 
 
-def _told(entry: e.ContextCompressed) -> dict[str, object]:
+def _compression_fields(entry: e.ContextCompressed) -> dict[str, object]:
     return {
         "epoch": entry.epoch,
         "condenser": entry.condenser,
@@ -332,7 +336,7 @@ def _told(entry: e.ContextCompressed) -> dict[str, object]:
     }
 
 
-class EventFold:
+class EventReducer:
     """Folds a growing log into events, each entry once."""
 
     def __init__(self, before: EventsSoFar | None = None) -> None:
@@ -348,13 +352,13 @@ class EventFold:
         self._reply_id = before.reply_id
         self._calls = dict(before.calls)
         self._started = dict.fromkeys(before.started)
-        self._told = dict(before.told)
+        self._compression_fields = dict(before.told)
         self._edits = dict(before.edits)
 
     def catch_up(self, log: Sequence[e.AnyEntry]) -> list[AgentEvent]:
-        """All events of `log`, which begins with the entries that were folded before."""
+        """All events of `log`, which begins with the entries that were reduced before."""
         if any(isinstance(entry, e.ModelSaid) and entry.words for entry in log[self._read :]):
-            self._begin()  # entries that were folded have other words now
+            self._begin()  # entries that were reduced have other words now
         for entry in log[self._read :]:
             for event in self._of(entry):
                 number = self.before.count + len(self.events) + 1
@@ -364,7 +368,7 @@ class EventFold:
         return self.events
 
     def pass_over(self, log: Sequence[e.AnyEntry]) -> EventsSoFar:
-        """What another fold needs to go on behind `log`, of whose events nobody will ask this one."""
+        """What another reducer needs to go on behind `log`, of whose events nobody will ask this one."""
         count = sum(1 for entry in log for _ in self._of(entry))
         return EventsSoFar(
             count=self.before.count + count,
@@ -373,7 +377,7 @@ class EventFold:
             reply_id=self._reply_id,
             calls=self._calls,
             started=tuple(self._started),
-            told=self._told,
+            told=self._compression_fields,
             edits=self._edits,
         )
 
@@ -407,7 +411,7 @@ class EventFold:
                 yield from changes(entry)
             case e.DeadlineReached():
                 yield from self._deadline_reached(entry)
-            case e.PieceReceived() | e.InputAsked() | e.InputAnswered():
+            case e.DeltaReceived() | e.InputAsked() | e.InputAnswered():
                 yield from self._while_it_waits(entry)
             case e.RequestDropped():
                 yield self._end(FinishedReason.INTERRUPTED, reply_id=entry.reply_id)
@@ -444,29 +448,29 @@ class EventFold:
         if entry.dropped_calls:
             yield from of_hints((hint_message(too_many(entry.dropped_calls), "calls"),), entry.seq)
         if entry.cut_short:
-            yield AgentEvent(type="CUSTOM", name="cut_short", value={"begun_calls": list(entry.begun_calls)})
-            yield from of_hints((hint_message(cut_short(entry.begun_calls), "interrupted"),), entry.seq)
+            yield AgentEvent(type="CUSTOM", name="cut_short", value={"started_calls": list(entry.started_calls)})
+            yield from of_hints((hint_message(cut_short(entry.started_calls), "interrupted"),), entry.seq)
 
     def _judged(self, entry: e.CallsJudged) -> Iterator[AgentEvent]:
-        for verdict in entry.verdicts:
-            if verdict.warning:
-                value = {"reason": verdict.warning}
-                yield AgentEvent(type="CUSTOM", name="risk_warning", tool_call_id=verdict.call_id, value=value)
-            if verdict.behavior == "allow":
-                yield from self._start(verdict.call_id)
-            elif verdict.behavior in ("deny", "invalid"):
-                closing = denied_by_permission if verdict.behavior == "deny" else not_a_call
-                yield from self._closed(closing(self._calls[verdict.call_id], verdict.reason))
+        for ruling in entry.rulings:
+            if ruling.warning:
+                value = {"reason": ruling.warning}
+                yield AgentEvent(type="CUSTOM", name="risk_warning", tool_call_id=ruling.call_id, value=value)
+            if ruling.behavior == "allow":
+                yield from self._start(ruling.call_id)
+            elif ruling.behavior in ("deny", "invalid"):
+                closing = denied_by_permission if ruling.behavior == "deny" else not_a_call
+                yield from self._closed(closing(self._calls[ruling.call_id], ruling.reason))
         for behavior, kind, state in _REQUIRES:
-            waiting = [verdict for verdict in entry.verdicts if verdict.behavior == behavior]
+            waiting = [ruling for ruling in entry.rulings if ruling.behavior == behavior]
             if waiting:
-                shown = {verdict.call_id: _shown(verdict, entry.at) for verdict in waiting if verdict.preview}
-                blocks = tuple(self._asked(verdict, state) for verdict in waiting)
+                shown = {ruling.call_id: _approval_fields(ruling, entry.at) for ruling in waiting if ruling.preview}
+                blocks = tuple(self._waiting_call(ruling, state) for ruling in waiting)
                 yield AgentEvent(type=kind, tool_calls=blocks, value={"previews": shown} if shown else None)
 
-    def _while_it_waits(self, entry: e.PieceReceived | e.InputAsked | e.InputAnswered) -> Iterator[AgentEvent]:
+    def _while_it_waits(self, entry: e.DeltaReceived | e.InputAsked | e.InputAnswered) -> Iterator[AgentEvent]:
         match entry:
-            case e.PieceReceived():
+            case e.DeltaReceived():
                 yield from self._piece(entry)
             case e.InputAsked():
                 call = self._calls[entry.call_id].model_copy(update={"state": ToolCallState.SUBMITTED})
@@ -476,9 +480,9 @@ class EventFold:
             case e.InputAnswered():
                 yield AgentEvent(type="EXTERNAL_EXECUTION_RESULT", tool_call_id=entry.call_id)
 
-    def _asked(self, verdict: e.Verdict, state: ToolCallState) -> ToolCallBlock:
-        update = {"state": state, "suggested_rules": verdict.suggested_rules}
-        return self._calls[verdict.call_id].model_copy(update=update)
+    def _waiting_call(self, ruling: e.CallRuling, state: ToolCallState) -> ToolCallBlock:
+        update = {"state": state, "suggested_rules": ruling.suggested_rules}
+        return self._calls[ruling.call_id].model_copy(update=update)
 
     def _decided(self, entry: e.HumanDecided) -> Iterator[AgentEvent]:
         edits = {each.call_id: each.input for each in entry.decisions if each.input is not None}
@@ -496,7 +500,7 @@ class EventFold:
     def _examined(self, entry: e.CallsExamined) -> Iterator[AgentEvent]:
         """An approver's arguments are told when a worker has looked at them: they may hold a secret."""
         yield from adjusted(entry)
-        for call_id in entry.facts:
+        for call_id in entry.analysis:
             if call_id in self._calls and (edit := self._edits.pop(call_id, None)) is not None:
                 shown = entry.marked.get(call_id, edit)
                 self._calls[call_id] = self._calls[call_id].model_copy(update={"input": shown})
@@ -521,17 +525,17 @@ class EventFold:
         if entry.outside:
             yield AgentEvent(type="EXTERNAL_EXECUTION_RESULT", tool_call_id=entry.result.id)
             yield from self._start(entry.result.id)
-        yield from self._ended(entry.result, self._told.pop(entry.result.id, 0) if entry.outside else 0)
+        yield from self._ended(entry.result, self._compression_fields.pop(entry.result.id, 0) if entry.outside else 0)
 
     def _take_calls(self, entry: e.StateReplaced) -> None:
         """Of a reply that goes on: its calls may have other arguments in the new state."""
         for message in AgentState.model_validate(entry.state).context if entry.goes_on else ():
             self._calls.update({block.id: block for block in message.get_tool_calls() if block.id in self._calls})
 
-    def _piece(self, entry: e.PieceReceived) -> Iterator[AgentEvent]:
+    def _piece(self, entry: e.DeltaReceived) -> Iterator[AgentEvent]:
         yield from self._start(entry.call_id)
         yield AgentEvent(type="TOOL_RESULT_TEXT_DELTA", tool_call_id=entry.call_id, delta=entry.text)
-        self._told[entry.call_id] = self._told.get(entry.call_id, 0) + len(entry.text)
+        self._compression_fields[entry.call_id] = self._compression_fields.get(entry.call_id, 0) + len(entry.text)
 
     def _closed(self, result: ToolResultBlock) -> Iterator[AgentEvent]:
         """A result that no tool made, worded as the model reads it."""
@@ -556,7 +560,7 @@ class EventFold:
         if entry.reason is FinishedReason.STUCK:
             yield AgentEvent(type="CUSTOM", name="stuck", error=entry.error)
         yield self._end(entry.reason, error=entry.error)
-        self._calls, self._started, self._told, self._edits = {}, {}, {}, {}
+        self._calls, self._started, self._compression_fields, self._edits = {}, {}, {}, {}
 
     def _end(self, reason: FinishedReason, **more: Any) -> AgentEvent:
         return AgentEvent(type="REPLY_END", session_id=self._session_id, finished_reason=reason, **more)
@@ -570,7 +574,7 @@ _REQUIRES: tuple[tuple[str, EventType, ToolCallState], ...] = (
 )
 
 
-def _shown(verdict: e.Verdict, at: int) -> dict[str, Any]:
+def _approval_fields(ruling: e.CallRuling, at: int) -> dict[str, Any]:
     """What a person is to look at, and the digest that their decision has to carry."""
-    preview = verdict.preview.model_dump(mode="json") if verdict.preview else {}
-    return {**preview, "reason": verdict.reason, "digest": asked(verdict.seen, at)}
+    preview = ruling.preview.model_dump(mode="json") if ruling.preview else {}
+    return {**preview, "reason": ruling.reason, "digest": asked_digest(ruling.seen, at)}

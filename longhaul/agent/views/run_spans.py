@@ -84,7 +84,7 @@ class RunSpans:
                 for result in entry.closing:
                     self._returned(entry, result)
             case e.ModelSaid():
-                self._said(entry)
+                self._model_span(entry)
             case e.ToolReturned():
                 self._returned(entry, entry.result)
             case e.ChildStarted(child=child):
@@ -100,9 +100,9 @@ class RunSpans:
     def _wait(self, entry: e.AnyEntry) -> None:
         match entry:
             case e.CallsJudged():
-                for verdict in filter(lambda one: one.behavior in _WAITING, entry.verdicts):
-                    kind = _WAITING[verdict.behavior]
-                    self._begin(kind, f"wait:{verdict.call_id}", entry, verdict.call_id, verdict.reason)
+                for ruling in filter(lambda one: one.behavior in _WAITING, entry.rulings):
+                    kind = _WAITING[ruling.behavior]
+                    self._begin(kind, f"wait:{ruling.call_id}", entry, ruling.call_id, ruling.reason)
             case e.HumanDecided():
                 for one in entry.decisions:
                     word = "allowed" if one.allow else "denied"
@@ -110,9 +110,9 @@ class RunSpans:
             case e.DeadlineReached():
                 for due in filter(lambda one: one.closes, entry.due):
                     self._end(f"wait:{due.call_id}", entry, says="nobody answered in time")
-            case e.SleepBegun():
+            case e.SleepStarted():
                 self._begin("sleep", f"sleep:{entry.call_id}", entry, entry.call_id, entry.event)
-            case e.PauseBegun():
+            case e.PauseStarted():
                 self._begin("pause", "pause", entry, says=entry.why, name=entry.by)
             case e.PauseEnded():
                 self._end("pause", entry)
@@ -130,10 +130,10 @@ class RunSpans:
             case e.CallUnsettled():
                 self._moment("retry", entry, self._name(entry.call_id), entry.reason)
             case e.Restored() if entry.source != "nothing":
-                self._moment("restore", entry, entry.source, entry.note or entry.hold)
+                self._moment("restore", entry, entry.source, entry.note or entry.quarantine)
             case e.ContextCompressed():
                 self._moment("compression", entry, entry.condenser)
-            case e.DoubtSettled():
+            case e.OutcomeResolved():
                 word = "it happened" if entry.happened else "it did not happen"
                 self._moment("resolve", entry, self._name(entry.call_id), f"{word}, says {entry.by or 'somebody'}")
             case _:
@@ -142,7 +142,7 @@ class RunSpans:
     def whole(self) -> list[Span]:
         return [*self.ended, *self._open.values()]
 
-    def _said(self, entry: e.ModelSaid) -> None:
+    def _model_span(self, entry: e.ModelSaid) -> None:
         usage = entry.message.usage
         tariff = self._tariffs.get(entry.asked or entry.model, UNKNOWN_TARIFF)
         if entry.lost_attempts:

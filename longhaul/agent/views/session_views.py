@@ -24,13 +24,13 @@ from longhaul.agent.decisions.budget_limits import seconds_of, steps_of
 from longhaul.agent.decisions.deadline_steps import expires_at
 from longhaul.agent.decisions.subagent_start import task_reply
 from longhaul.agent.entries import AnyEntry, DeadlineReached, HumanDecided, InputAnswered, ResultReceived, ToolReturned
-from longhaul.agent.fold.ledger import Finished, Ledger, Spent
-from longhaul.agent.letters.bodies import AskAnswer, ChildReport, UnknownOutcome
-from longhaul.agent.letters.result_operations import blocking, open_doubts
+from longhaul.agent.journal import Journal
+from longhaul.agent.operations.bodies import AskAnswer, ChildReport, UnknownOutcomeRow
+from longhaul.agent.operations.result_operations import blocking, unresolved_outcomes
 from longhaul.agent.plain.measures import iso
 from longhaul.agent.plain.values import OpenValue, canonical_json, sparse
-from longhaul.agent.record import Record
-from longhaul.agent.values.budget import GIVEN_BACK, LIMITS, NANOS, NEW_ACCOUNT, Account, Amount, shown
+from longhaul.agent.reducer.session_state import Finished, SessionState, Spent
+from longhaul.agent.values.budget import GIVEN_BACK, LIMITS, NANOS, NEW_ACCOUNT, Account, Amount, limit_text
 from longhaul.agent.values.conversation.messages import ContentBlock, FinishedReason, Msg, ToolResultBlock
 from longhaul.agent.values.conversation.tools import answered_in
 from longhaul.agent.values.hubs import LONGEST_SAID_CHARS
@@ -64,25 +64,26 @@ class BudgetStanding(OpenValue):
             if (limit := self.limits.get(name)) is None:
                 continue
             held = self.reserved.get(name, 0)
-            aside = f", {shown(name, held)} put aside" if held else ""
+            aside = f", {limit_text(name, held)} put aside" if held else ""
             yield (
-                f"budget: {shown(name, self.spent[name])} of {shown(name, limit)} spent{aside}, "
-                f"{shown(name, self.left[name])} left"
+                f"budget: {limit_text(name, self.spent[name])} of {limit_text(name, limit)} spent{aside}, "
+                f"{limit_text(name, self.left[name])} left"
             )
         if calls := self.doubtful.get("calls"):
-            cost = f" and {shown('cost', self.doubtful['cost'])}" if "cost" in self.limits else ""
-            tokens = shown("tokens", self.doubtful["tokens"])
-            yield f"of that, of unknown outcome: {tokens}{cost} of {shown('calls', calls)} that nobody heard the end of"
+            cost = f" and {limit_text('cost', self.doubtful['cost'])}" if "cost" in self.limits else ""
+            tokens = limit_text("tokens", self.doubtful["tokens"])
+            many = limit_text("calls", calls)
+            yield f"of that, of unknown outcome: {tokens}{cost} of {many} that nobody heard the end of"
 
 
-def standing(record: Record) -> BudgetStanding | None:
+def standing(journal: Journal) -> BudgetStanding | None:
     """As of the newest entry; None without a budget."""
-    budget, account = record.spec.budget, record.account or NEW_ACCOUNT
+    budget, account = journal.spec.budget, journal.account or NEW_ACCOUNT
     if budget is None:
         return None
     spending, limits = account.spending, budget.told()
     reserved = sum(spending.reserved.values(), Amount())
-    spent = {**_amount_view(spending.spent), **_passed(account, record)}
+    spent = {**_amount_view(spending.spent), **_passed(account, journal)}
     aside = _amount_view(reserved)
     return BudgetStanding(
         limits=limits,
@@ -100,9 +101,9 @@ def _amount_view(amount: Amount) -> dict[str, float]:
     return {"tokens": amount.tokens, "cost": amount.of("cost"), "calls": amount.calls, **steps}
 
 
-def _passed(account: Account, record: Record) -> dict[str, float]:
-    steps = steps_of(account, record) + account.spending.spent.steps
-    return {"steps": steps, "seconds": round(seconds_of(account, record, record.latest_at), 3)}
+def _passed(account: Account, journal: Journal) -> dict[str, float]:
+    steps = steps_of(account, journal) + account.spending.spent.steps
+    return {"steps": steps, "seconds": round(seconds_of(account, journal, journal.latest_at), 3)}
 
 
 SHOWN_CHARS = 300
@@ -130,25 +131,25 @@ class PlanStanding(OpenValue):
     subtasks: tuple[SubtaskStanding, ...] = sparse(())
 
 
-def tasks_told(record: Record) -> dict[str, Any]:
+def tasks_told(journal: Journal) -> dict[str, Any]:
     """What a session's status says of its tasks and plans, under the names of its fields."""
-    done, total, current = progress(record.state.tasks_context.tasks)
-    plans = {"plan": plan_standing(record), "plans_over": plans_over(record)}
+    done, total, current = progress(journal.state.tasks_context.tasks)
+    plans = {"plan": plan_standing(journal), "plans_over": plans_over(journal)}
     return {"tasks_done": done, "tasks_total": total, "current_task": current, **plans}
 
 
-def plan_standing(record: Record) -> PlanStanding | None:
+def plan_standing(journal: Journal) -> PlanStanding | None:
     """Of the current one; None without one."""
-    known = record.state.tasks_context
+    known = journal.state.tasks_context
     if known.current_plan is None:
         return None
     subtasks = tuple(_subtask_view(task) for task in known.tasks[:MOST_TASKS])
     return _plan_view(known.current_plan).model_copy(update={"subtasks": subtasks})
 
 
-def plans_over(record: Record) -> tuple[PlanStanding, ...]:
+def plans_over(journal: Journal) -> tuple[PlanStanding, ...]:
     """The newest of those that are over, the newest last."""
-    return tuple(_plan_view(plan) for plan in record.state.tasks_context.historical_plans[-SHOWN_PLANS:])
+    return tuple(_plan_view(plan) for plan in journal.state.tasks_context.historical_plans[-SHOWN_PLANS:])
 
 
 def _plan_view(plan: NotebookPlan) -> PlanStanding:
@@ -169,12 +170,15 @@ MOST_LINES = 20
 """They take room in each summary, and windows may be small."""
 
 
-def unfinished(record: Record) -> tuple[str, ...]:
+def unfinished(journal: Journal) -> tuple[str, ...]:
     """Calls whose outcome nobody knows, then tasks that are not done, the one that is being worked on first."""
-    doubts = [f"{doubt.tool} ({doubt.call_id}): its outcome is unknown" for doubt in open_doubts(record)]
-    tasks = [task for task in record.state.tasks_context.tasks if task.is_open]
+    unknown_outcomes = [
+        f"{unknown_outcome.tool} ({unknown_outcome.call_id}): its outcome is unknown"
+        for unknown_outcome in unresolved_outcomes(journal)
+    ]
+    tasks = [task for task in journal.state.tasks_context.tasks if task.is_open]
     tasks.sort(key=lambda task: task.state != "in_progress")
-    lines = [_one_line(line) for line in (*doubts, *(task.subject for task in tasks))]
+    lines = [_one_line(line) for line in (*unknown_outcomes, *(task.subject for task in tasks))]
     left_out = len(lines) - MOST_LINES
     return (*lines[:MOST_LINES], f"and {left_out} more that are open") if left_out > 0 else tuple(lines)
 
@@ -195,17 +199,17 @@ class Waited(NamedTuple):
     seconds: float
 
 
-def waits_ended(ledger: Ledger, entry: AnyEntry, at: int) -> list[Waited]:
+def waits_ended(session: SessionState, entry: AnyEntry, at: int) -> list[Waited]:
     """The waits that this entry is about to end. `at`: milliseconds since 1970. Of a call that takes two approvals each
     is a wait of its own."""
     # Asked of every entry that is written: nearly all end no wait.
-    if not isinstance(entry, _Ends) or ledger.reply is None:
+    if not isinstance(entry, _Ends) or session.reply is None:
         return []
-    calls = ledger.reply.calls
+    calls = session.reply.calls
     return [
         Waited(call.block.name, call.waits_for, outcome, (at - call.asked_at) / 1000)
         for call_id, outcome in _answered(entry)
-        if (call := calls.get(call_id)) is not None and call.waits_for is not None and call.waits_for != "wake-up"
+        if (call := calls.get(call_id)) is not None and call.waits_for is not None and call.waits_for != "event"
     ]
 
 
@@ -228,47 +232,47 @@ def _answered(entry: _Ends) -> Iterator[tuple[str, Outcome]]:
 BETWEEN = " › "
 
 
-def path(record: Record, tool: str) -> str:
+def path(journal: Journal, tool: str) -> str:
     """`root › researcher › Bash`, of a call in a sub-agent; empty in a session that people themselves began."""
-    return BETWEEN.join((*record.parent.path, record.spec.name, tool)) if record.parent else ""
+    return BETWEEN.join((*journal.parent.path, journal.spec.name, tool)) if journal.parent else ""
 
 
-def family(record: Record) -> dict[str, Any]:
+def family(journal: Journal) -> dict[str, Any]:
     """For the status: who started it, who waits for it, and its sub-agents."""
-    above = BETWEEN.join((*record.parent.path, record.spec.name)) if record.parent else ""
+    above = BETWEEN.join((*journal.parent.path, journal.spec.name)) if journal.parent else ""
     return {
         "path": above,
-        "askers": tuple(record.askers.values()),
-        "children": tuple(record.children.values()),
-        "commands": tuple(record.commands.values()),
+        "askers": tuple(journal.askers.values()),
+        "children": tuple(journal.children.values()),
+        "commands": tuple(journal.commands.values()),
     }
 
 
-def report(record: Record) -> ChildReport | None:
+def report(journal: Journal) -> ChildReport | None:
     """What whoever gave the task is told; None while there is nothing to tell."""
-    reply = task_reply(record)
-    if reply is None or record.parent is None:
+    reply = task_reply(journal)
+    if reply is None or journal.parent is None:
         return None
-    ended = record.requests.finished[reply]
-    words = _words_at_the_end(record, ended)
+    ended = journal.requests.finished[reply]
+    words = _words_at_the_end(journal, ended)
     return ChildReport(
-        call_id=record.parent.call_id,
-        session_id=record.state.session_id,
-        state="error" if record.parent.overdue else _STATES.get(ended.reason, "error"),
+        call_id=journal.parent.call_id,
+        session_id=journal.state.session_id,
+        state="error" if journal.parent.overdue else _STATES.get(ended.reason, "error"),
         output=_cut_report(
-            f"{_told(record, ended.reason, ended.error.message if ended.error else '', words)}{_files(record)}"
+            _closing_words(journal, ended.reason, ended.error.message if ended.error else "", words) + _files(journal)
         ),
-        tainted=record.state.tainted[:1_000],
-        **_spent(record),
+        tainted=journal.state.tainted[:1_000],
+        **_spent(journal),
     )
 
 
-def _words_at_the_end(record: Record, ended: Finished) -> str:
+def _words_at_the_end(journal: Journal, ended: Finished) -> str:
     reply = ended.reply_id
-    said = reply_message(record, reply)
+    said = reply_message(journal, reply)
     words = _answer(said) if said is not None else ""
-    if not words:  # of an earlier life the context alone has them
-        blocks = [block for each in record.state.context if each.id == reply for block in each.content]
+    if not words:  # of an earlier incarnation the context alone has them
+        blocks = [block for each in journal.state.context if each.id == reply for block in each.content]
         words = last_words(blocks)
         if not words and ended.reason is not FinishedReason.COMPLETED:
             # Also those before its last call: whoever gave the task has nothing else of it.
@@ -280,18 +284,18 @@ LARGEST_ANSWER_BYTES = 200_000
 """Of a value that a workflow has asked for: it stands in the history of that workflow too."""
 
 
-def answer(record: Record, asker: Asker) -> AskAnswer:
+def answer(journal: Journal, asker: Asker) -> AskAnswer:
     """What a workflow is told whose request has ended, or was not taken."""
-    session = record.state.session_id
+    session = journal.state.session_id
     if asker.refused:
         state: Literal["busy", "refused"] = "busy" if asker.refused == BUSY else "refused"
         return AskAnswer(request_id=asker.request_id, session_id=session, state=state, words=asker.refused)
-    ended = record.requests.finished[record.requests.handled[asker.request_id].reply_id]
-    said, words = reply_message(record, ended.reply_id), _words_at_the_end(record, ended)
+    ended = journal.requests.finished[journal.requests.handled[asker.request_id].reply_id]
+    said, words = reply_message(journal, ended.reply_id), _words_at_the_end(journal, ended)
     if said is not None and said.content:
         content: Sequence[ContentBlock] = said.content
-    else:  # of an earlier life the context alone has it
-        content = [block for each in record.state.context if each.id == ended.reply_id for block in each.content]
+    else:  # of an earlier incarnation the context alone has it
+        content = [block for each in journal.state.context if each.id == ended.reply_id for block in each.content]
     value: dict[str, Any] | None = answered_in(content, ended.reason).get("structured_output")
     why = ended.error.message if ended.error else ""
     if value is not None and (size := len(canonical_json(value))) > LARGEST_ANSWER_BYTES:
@@ -308,17 +312,19 @@ def answer(record: Record, asker: Asker) -> AskAnswer:
         usage=ended.usage,
         cost=asker.nanos / NANOS if asker.nanos else None,
         unknown=tuple(
-            UnknownOutcome(call_id=doubt.call_id, tool=doubt.tool, why=_cut_line(doubt.why))
-            for doubt in open_doubts(record, ended.reply_id)
+            UnknownOutcomeRow(
+                call_id=unknown_outcome.call_id, tool=unknown_outcome.tool, why=_cut_line(unknown_outcome.why)
+            )
+            for unknown_outcome in unresolved_outcomes(journal, ended.reply_id)
         ),
     )
 
 
-def _spent(record: Record) -> dict[str, Amount]:
+def _spent(journal: Journal) -> dict[str, Amount]:
     """For whoever has put something aside for it. What sub-agents of its own may still spend counts as spent."""
-    if record.spec.budget is None or record.parent is None or not record.parent.allotted:
+    if journal.spec.budget is None or journal.parent is None or not journal.parent.allotted:
         return {}
-    account = record.account or NEW_ACCOUNT
+    account = journal.account or NEW_ACCOUNT
     spending = account.spending
     held = (amount for key, amount in spending.reserved.items() if key != GIVEN_BACK)
     own = Amount(steps=account.steps)
@@ -348,10 +354,10 @@ def last_words(content: Sequence[ContentBlock]) -> str:
     return "\n".join(texts)
 
 
-def _told(record: Record, reason: FinishedReason, error: str, words: str) -> str:
+def _closing_words(journal: Journal, reason: FinishedReason, error: str, words: str) -> str:
     if reason is FinishedReason.COMPLETED and words:
         return words
-    name, session = record.spec.name, record.state.session_id
+    name, session = journal.spec.name, journal.state.session_id
     if reason is FinishedReason.COMPLETED:
         return f"The sub-agent {name!r} has ended its task without a word; its session is {session!r}."
     how = f"The sub-agent {name!r} did not complete its task ({reason.value}{f': {error}' if error else ''})."
@@ -359,10 +365,10 @@ def _told(record: Record, reason: FinishedReason, error: str, words: str) -> str
     return f"{how}{done} Its last words:\n{words}" if words else f"{how}{done}"
 
 
-def _files(record: Record) -> str:
+def _files(journal: Journal) -> str:
     """Where to find what it made, of one with a working tree of its own."""
-    root = record.provided.workspace_root
-    if record.spec.workspace is None or record.spec.workspace.place != "worktree" or not root:
+    root = journal.provided.workspace_root
+    if journal.spec.workspace is None or journal.spec.workspace.place != "worktree" or not root:
         return ""
     branch = f"{BRANCHES}{root.rpartition('/')[2]}"
     return (
@@ -382,21 +388,21 @@ class MemberSaid(OpenValue):
 
     workflow_id: str = Field(max_length=1_000)
     """Of the member's session."""
-    life: str = Field(max_length=200)
+    incarnation: str = Field(max_length=200)
     reply_id: str = Field(max_length=1_000)
     text: str = Field(default="", max_length=2 * LONGEST_SAID_CHARS)
     """Its last words; empty: there is nothing to tell the others."""
     tainted: str = sparse("", max_length=1_000)
 
 
-def member_said(record: Record, workflow_id: str, hub: str, reply: str) -> MemberSaid:
-    ended = reply_message(record, reply)
+def member_said(journal: Journal, workflow_id: str, hub: str, reply: str) -> MemberSaid:
+    ended = reply_message(journal, reply)
     return MemberSaid(
         workflow_id=workflow_id,
-        life=record.hubs[hub].life,
+        incarnation=journal.hubs[hub].incarnation,
         reply_id=reply,
         text=_cut_word(last_words(ended.content)) if ended is not None else "",
-        tainted=record.state.tainted[:1_000],
+        tainted=journal.state.tainted[:1_000],
     )
 
 
@@ -430,37 +436,42 @@ class IndexRow:
     """These are told when something else has changed: a row of their own for each step would cost an event."""
 
 
-def status_word(record: Record) -> str:
-    if record.pause is not None:
+def status_word(journal: Journal) -> str:
+    if journal.pause is not None:
         return "paused"
-    return "waiting" if record.life.host_away else reply_word(record)
+    return "waiting" if journal.incarnation.host_unavailable else reply_word(journal)
 
 
-def reply_word(record: Record) -> str:
+def reply_word(journal: Journal) -> str:
     """How the reply stands that is being made: a call that waits in it waits in a paused session too."""
-    if record.life.hold:
+    if journal.incarnation.quarantine:
         return "waiting"
-    if record.reply is None:
-        return "working" if record.requests.queue else "idle"
-    if record.interrupted and record.provided.hooked_interrupts:
+    if journal.reply is None:
+        return "working" if journal.requests.queue else "idle"
+    if journal.interrupted and journal.provided.hooked_interrupts:
         return "working"  # on its last words: nobody is waited for any more
-    lacks_budget = record.account is not None and record.account.question is not None
-    return "waiting" if record.reply.waiting() or blocking(record) or lacks_budget else "working"
+    lacks_budget = journal.account is not None and journal.account.question is not None
+    return "waiting" if journal.reply.waiting() or blocking(journal) or lacks_budget else "working"
 
 
-def row_of(record: Record) -> IndexRow:
-    status = status_word(record)
-    if record.provided.indexed < WAITS_INDEXED:
+def row_of(journal: Journal) -> IndexRow:
+    status = status_word(journal)
+    if journal.provided.indexed < WAITS_INDEXED:
         return IndexRow(status)
-    waiting = record.reply.waiting() if record.reply else []
+    waiting = journal.reply.waiting() if journal.reply else []
     ends = [end for call in waiting if not call.expired_at and (end := expires_at(call)) is not None]
     ends += [call.sleep.until for call in waiting if call.sleep is not None]
-    spent = record.spent if record.provided.indexed >= ALL_INDEXED else Spent()
+    spent = journal.spent if journal.provided.indexed >= ALL_INDEXED else Spent()
     return IndexRow(
         status=status,
-        tools=tuple(sorted({call.block.name for call in waiting} | {doubt.tool for doubt in open_doubts(record)})),
-        risk=max((call.facts.risk for call in waiting), key=_RISKS.index, default=""),
-        team=record.spec.team,
+        tools=tuple(
+            sorted(
+                {call.block.name for call in waiting}
+                | {unknown_outcome.tool for unknown_outcome in unresolved_outcomes(journal)}
+            )
+        ),
+        risk=max((call.analysis.risk for call in waiting), key=_RISKS.index, default=""),
+        team=journal.spec.team,
         deadline=min(ends, default=0),
         tokens=spent.usage.input_tokens + spent.usage.output_tokens,
         dollars=sum(model.nanos for model in spent.by_model.values()) / NANOS,

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
 from longhaul.agent import entries as e
+from longhaul.agent.journal import Journal
 from longhaul.agent.plain.measures import iso
 from longhaul.agent.plain.values import OpenValue, sparse
-from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.messages import (
     HintBlock,
     Msg,
@@ -53,9 +53,9 @@ class TrajectoryEvent(OpenValue):
 
 def trajectory(entries: Iterable[e.AnyEntry]) -> Iterator[TrajectoryEvent]:
     """The events of a session's entries, the first entry first. Raises ValueError when they do not begin there."""
-    fold = Trajectory()
+    reducer = Trajectory()
     for entry in entries:
-        yield from fold.take(entry)
+        yield from reducer.take(entry)
 
 
 Numbering = Callable[[e.AnyEntry], list[tuple[int, Msg]]]
@@ -67,34 +67,34 @@ class Trajectory:
 
     def __init__(self, numbering: Numbering | None = None) -> None:
         """`numbering`: of entries that begin later. Then it is not known what a condensation has forgotten."""
-        self._record: Record | None = None
+        self._journal: Journal | None = None
         self._numbering = numbering
 
     def take(self, entry: e.AnyEntry) -> list[TrajectoryEvent]:
         """The events that the entry stands for, in order."""
         if self._numbering is not None:
-            return _told(entry, (), self._numbering(entry))
-        if self._record is None:
-            self._record = Record.of([entry])
+            return _events_of(entry, (), self._numbering(entry))
+        if self._journal is None:
+            self._journal = Journal.of([entry])
             return []
-        record = self._record
-        first = record.messages_total
-        forgotten = _forgotten(record, entry) if isinstance(entry, e.ContextCompressed) else ()
-        record.take(entry)
-        brought = list(enumerate(record.context.transcript, start=first))
-        record.log.clear()
-        record.context.transcript_base, record.context.transcript = record.messages_total, []
-        return _told(entry, forgotten, brought)
+        journal = self._journal
+        first = journal.messages_total
+        forgotten = _forgotten(journal, entry) if isinstance(entry, e.ContextCompressed) else ()
+        journal.take(entry)
+        brought = list(enumerate(journal.context.transcript, start=first))
+        journal.log.clear()
+        journal.context.transcript_base, journal.context.transcript = journal.messages_total, []
+        return _events_of(entry, forgotten, brought)
 
 
-def _told(entry: e.AnyEntry, forgotten: tuple[int, ...], brought: list[tuple[int, Msg]]) -> list[TrajectoryEvent]:
+def _events_of(entry: e.AnyEntry, forgotten: tuple[int, ...], brought: list[tuple[int, Msg]]) -> list[TrajectoryEvent]:
     said = [event for number, message in brought for event in _of_message(entry, number, message)]
     return [*_of_entry(entry, forgotten), *said]
 
 
-def _forgotten(record: Record, entry: e.ContextCompressed) -> tuple[int, ...]:
-    stay = {*entry.pinned, *range(entry.keep_from, len(record.context.marks))} - {*entry.masked}
-    return tuple(mark.number for at, mark in enumerate(record.context.marks) if at not in stay)
+def _forgotten(journal: Journal, entry: e.ContextCompressed) -> tuple[int, ...]:
+    stay = {*entry.pinned, *range(entry.keep_from, len(journal.context.marks))} - {*entry.masked}
+    return tuple(mark.number for at, mark in enumerate(journal.context.marks) if at not in stay)
 
 
 def _of_entry(entry: e.AnyEntry, forgotten: tuple[int, ...]) -> Iterator[TrajectoryEvent]:

@@ -1,7 +1,7 @@
 """Events folded back into the message that they tell of: what a client shows while a reply is made, and the recorded
 message when it has ended. Each event costs the same, however long the reply is.
 
-The record as people read it: one message per reply, and the part of a context that was asked for.
+The journal as people read it: one message per reply, and the part of a context that was asked for.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from longhaul.agent.fold.ledger import Finished
-from longhaul.agent.letters.result_operations import blocking
+from longhaul.agent.journal import Journal
+from longhaul.agent.operations.result_operations import blocking
 from longhaul.agent.plain.measures import iso
-from longhaul.agent.record import Record
+from longhaul.agent.reducer.session_state import Finished
 from longhaul.agent.values.conversation.messages import (
     ContentBlock,
     DataBlock,
@@ -70,11 +70,11 @@ class _Draft:
                 return TextBlock(text=text, extras=extras)
 
 
-class ReplyFold:
+class ReplyReducer:
     """Takes the events of one reply, those of others are passed over.
 
     Recorded events (with `seq`) make the message; one that was taken before is passed over. Live events only fill what
-    is not recorded yet: they are forgotten as soon as the record has the same part, or says that it begins anew.
+    is not recorded yet: they are forgotten as soon as the journal has the same part, or says that it begins again.
     """
 
     def __init__(self, reply_id: str = "") -> None:
@@ -89,7 +89,7 @@ class ReplyFold:
         self._done: list[ContentBlock] = []
         self._draft: _Draft | None = None
         self._results: dict[str, _Draft] = {}
-        """Results that were begun, by call; several calls run beside each other."""
+        """Results that were started, by call; several calls run beside each other."""
         self._live: dict[tuple[str, str], _Draft] = {}
         """By the live call and its block."""
         self._usage = Usage()
@@ -113,7 +113,7 @@ class ReplyFold:
             self._show(event)
         elif event.seq > self._seq:
             self._seq = event.seq
-            self._record(event)
+            self._journal(event)
 
     def message(self) -> Msg:
         """As far as it was told. When the reply has ended: as it is recorded."""
@@ -134,7 +134,7 @@ class ReplyFold:
             **answered_in(content, reason),
         )
 
-    def _record(self, event: AgentEvent) -> None:
+    def _journal(self, event: AgentEvent) -> None:
         kind, _, what = event.type.rpartition("_")
         match event.type:
             case "REPLY_START":
@@ -234,23 +234,25 @@ Item = TypeVar("Item", bound=BaseModel)
 MAX_PAGE_ITEMS = 2_000
 
 
-def reply_message(record: Record, reply_id: str) -> Msg | None:
+def reply_message(journal: Journal, reply_id: str) -> Msg | None:
     """The message that a reply came to, or has come to so far; None for a reply that never began.
 
     All of its blocks in order. While it waits, `metadata["waiting_for"]` names the calls and
     `finished_reason` is None.
     """
-    ended = record.requests.finished.get(reply_id)
+    ended = journal.requests.finished.get(reply_id)
     if ended is not None:
-        return _ended(record, ended)
-    reply = record.reply
+        return _ended(journal, ended)
+    reply = journal.reply
     if reply is None or reply.reply_id != reply_id:
         return None
-    pieces = _numbered(record, record.requests.reply_start, record.messages_total)
+    pieces = _numbered(journal, journal.requests.reply_start, journal.messages_total)
     shown = {call_id: call.shown() for call_id, call in reply.calls.items()}
-    waiting = [call.block.id for call in reply.waiting()] or [doubt.call_id for doubt in blocking(record)]
+    waiting = [call.block.id for call in reply.waiting()] or [
+        unknown_outcome.call_id for unknown_outcome in blocking(journal)
+    ]
     return Msg(
-        name=record.spec.name,
+        name=journal.spec.name,
         role="assistant",
         content=tuple(_blocks(pieces, reply_id, shown)),
         id=reply_id,
@@ -260,11 +262,11 @@ def reply_message(record: Record, reply_id: str) -> Msg | None:
     )
 
 
-def _ended(record: Record, ended: Finished) -> Msg:
-    pieces = _numbered(record, ended.start, ended.end)
+def _ended(journal: Journal, ended: Finished) -> Msg:
+    pieces = _numbered(journal, ended.start, ended.end)
     content = tuple(_blocks(pieces, ended.reply_id, {}))
     return Msg(
-        name=record.spec.name,
+        name=journal.spec.name,
         role="assistant",
         content=content,
         id=ended.reply_id,
@@ -277,10 +279,10 @@ def _ended(record: Record, ended: Finished) -> Msg:
     )
 
 
-def _numbered(record: Record, start: int, end: int) -> list[Msg]:
-    """The messages of these numbers, as far as the record still holds them."""
-    base = record.context.transcript_base
-    return record.context.transcript[max(start - base, 0) : max(end - base, 0)]
+def _numbered(journal: Journal, start: int, end: int) -> list[Msg]:
+    """The messages of these numbers, as far as the journal still holds them."""
+    base = journal.context.transcript_base
+    return journal.context.transcript[max(start - base, 0) : max(end - base, 0)]
 
 
 def _blocks(pieces: Iterable[Msg], reply_id: str, shown: dict[str, ToolCallBlock]) -> Iterable[ContentBlock]:

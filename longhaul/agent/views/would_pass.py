@@ -4,15 +4,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from longhaul.agent import entries as e
-from longhaul.agent.fold.context_state import facts_of
-from longhaul.agent.fold.ledger import Ledger
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.permission.decision_table import decide_call, stricter
 from longhaul.agent.permission.preview import brief
 from longhaul.agent.permission.rulebook import in_force
 from longhaul.agent.plain.measures import iso
 from longhaul.agent.plain.text import gist
 from longhaul.agent.plain.values import OpenValue, sparse
+from longhaul.agent.reducer.context_state import analysis_of
+from longhaul.agent.reducer.session_state import SessionState
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
 
@@ -49,30 +49,30 @@ class _Made:
     """A call as its entries tell it."""
 
     input: str
-    facts: CallFacts
+    analysis: CallAnalysis
     at: int
     edited: str | None = None
     """By an approver. Nobody has looked yet whether it holds a secret, so it is not shown before somebody has."""
 
 
-def would_pass(ledger: Ledger, call_id: str) -> list[WouldPass]:
+def would_pass(session: SessionState, call_id: str) -> list[WouldPass]:
     """One for each rule that was suggested with a call; nothing for a call that does not wait."""
-    call = ledger.reply.calls.get(call_id) if ledger.reply else None
-    tool = ledger.provided.tools.get(call.block.name) if call else None
+    call = session.reply.calls.get(call_id) if session.reply else None
+    tool = session.provided.tools.get(call.block.name) if call else None
     if call is None or tool is None or call.waits_for != "person":
         return []
-    made = _made(ledger.log, tool.name)
+    made = _calls_in(session.log, tool.name)
     made.pop(call_id, None)
     newest = list(reversed(made.items()))[:LOOKED_AT]
-    return [_held_against(ledger, rule, tool, newest) for rule in call.suggested_rules]
+    return [_held_against(session, rule, tool, newest) for rule in call.suggested_rules]
 
 
 def _held_against(
-    ledger: Ledger, rule: PermissionRule, tool: ToolDescriptor, made: list[tuple[str, _Made]]
+    session: SessionState, rule: PermissionRule, tool: ToolDescriptor, made: list[tuple[str, _Made]]
 ) -> WouldPass:
-    now = in_force(ledger.permission, ledger.latest_at)
+    now = in_force(session.permission, session.latest_at)
     then = now.model_copy(update={"rules": (*now.rules, rule)})
-    root = ledger.provided.workspace_root
+    root = session.provided.workspace_root
     found = [
         PassedCall(call_id=call_id, gist=brief(gist(one.input), GIST_CHARS), at=iso(one.at))
         for call_id, one in made
@@ -82,17 +82,17 @@ def _held_against(
 
 
 def _passes(one: _Made, tool: ToolDescriptor, context: PermissionContext, root: str) -> bool:
-    decision = decide_call(tool, one.input, one.facts, context, root)
-    return stricter(decision, context, one.facts).behavior is Behavior.ALLOW
+    decision = decide_call(tool, one.input, one.analysis, context, root)
+    return stricter(decision, context, one.analysis).behavior is Behavior.ALLOW
 
 
-def _made(log: Iterable[e.AnyEntry], tool: str) -> dict[str, _Made]:
+def _calls_in(log: Iterable[e.AnyEntry], tool: str) -> dict[str, _Made]:
     """By id, in the order in which they were made: arguments and findings as they were last."""
     made: dict[str, _Made] = {}
     for entry in log:
         match entry:
             case e.ModelSaid():
-                made |= _said(entry, tool)
+                made |= _calls_of_message(entry, tool)
             case e.HumanDecided():
                 for decision in entry.decisions:
                     if one := made.get(decision.call_id):
@@ -101,22 +101,23 @@ def _made(log: Iterable[e.AnyEntry], tool: str) -> dict[str, _Made]:
                 _look_at(entry, made)
             case e.CallUnsettled():
                 if one := made.get(entry.call_id):
-                    one.facts, one.input = entry.facts, entry.input or one.input
+                    one.analysis, one.input = entry.analysis, entry.input or one.input
             case _:
                 pass
     return made
 
 
-def _said(entry: e.ModelSaid, tool: str) -> dict[str, _Made]:
+def _calls_of_message(entry: e.ModelSaid, tool: str) -> dict[str, _Made]:
     message = entry.message
     calls = [block for block in message.get_tool_calls() if block.name == tool]
     return {
-        block.id: _Made(block.input, facts_of(entry, message, block.id) or CallFacts(), entry.at) for block in calls
+        block.id: _Made(block.input, analysis_of(entry, message, block.id) or CallAnalysis(), entry.at)
+        for block in calls
     }
 
 
 def _look_at(entry: e.CallsExamined, made: dict[str, _Made]) -> None:
-    for call_id, facts in entry.facts.items():
+    for call_id, analysis in entry.analysis.items():
         if one := made.get(call_id):
             runs = one.input if one.edited is None else one.edited
-            one.facts, one.edited, one.input = facts, None, entry.marked.get(call_id, runs)
+            one.analysis, one.edited, one.input = analysis, None, entry.marked.get(call_id, runs)

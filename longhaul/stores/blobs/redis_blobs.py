@@ -59,14 +59,14 @@ class RedisBlobs:
 
     async def get(self, key: str) -> bytes:
         async with self._answering():
-            data: bytes | None = await self._asked(self._client.get(self._name(checked_key(key))))
+            data: bytes | None = await self._request(self._client.get(self._name(checked_key(key))))
         if data is None:
             raise absent(key, self.place)
         return read_back(key, data, self.place)
 
     async def keys(self, prefix: str) -> list[str]:
         async with self._answering():
-            digests = await self._asked(self._client.smembers(self._index(checked_prefix(prefix))))
+            digests = await self._request(self._client.smembers(self._index(checked_prefix(prefix))))
         return sorted(f"{prefix}/{digest.decode()}" for digest in digests)
 
     async def delete_prefix(self, prefix: str) -> int:
@@ -84,8 +84,8 @@ class RedisBlobs:
         name = f"{self._prefix}mark"
         async with self._answering():
             if new:
-                await self._asked(self._client.set(name, new, nx=True))
-            found: bytes | None = await self._asked(self._client.get(name))
+                await self._request(self._client.set(name, new, nx=True))
+            found: bytes | None = await self._request(self._client.get(name))
         return found.decode("ascii", "replace") if found else ""
 
     async def close(self) -> None:
@@ -99,7 +99,7 @@ class RedisBlobs:
     def _index(self, session: str) -> str:
         return f"{self._prefix}{{{session}}}"
 
-    async def _asked(self, answer: Awaitable[Any] | Any) -> Any:
+    async def _request(self, answer: Awaitable[Any] | Any) -> Any:
         return await cast(Awaitable[Any], answer)
 
     @asynccontextmanager

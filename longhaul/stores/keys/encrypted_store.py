@@ -4,7 +4,7 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
-from longhaul.agent.fold.agent_state import AgentState
+from longhaul.agent.reducer.agent_state import AgentState
 from longhaul.stores.keys.keyring import Keyring, KeysUnavailable, NoKey, disclosed, enclosed
 from longhaul.stores.state.store import (
     NO_AGENT,
@@ -15,10 +15,10 @@ from longhaul.stores.state.store import (
     StoreBusy,
     StoreError,
     StoreUnavailable,
+    encode_record,
     no_such_session,
     read,
     slot_of,
-    spelt,
     with_state,
 )
 
@@ -82,13 +82,13 @@ class EncryptedStore(StateStore):
         if self._keys is None or record.agent_id == NO_AGENT:
             return record
         try:
-            envelope = await enclosed(self._keys, self._whose(), spelt(record).encode())
+            envelope = await enclosed(self._keys, self._whose(), encode_record(record).encode())
         except KeysUnavailable as error:
             raise StoreUnavailable(str(error)) from error
         except NoKey as error:
             raise UnreadableRecord(slot_of(record).name, str(error)) from error
         nothing = AgentState(session_id=record.session_id, user_id=record.user_id, agent=record.agent_id)
-        told: dict[str, Any] = {name: getattr(record, name) for name in ("generation", "seq", "closed", "run_id")}
+        told: dict[str, Any] = {name: getattr(record, name) for name in ("incarnation", "seq", "closed", "run_id")}
         told |= {"session_id": record.session_id, "user_id": record.user_id, "agent_id": record.agent_id}
         told[FIELD] = base64.b64encode(envelope).decode("ascii")
         return SessionRecord(**told, state=nothing)

@@ -91,7 +91,7 @@ class KeyStore(Protocol):
         ...
 
     async def rewrap(self, key: StoredKey, wrapped: bytes, master: str) -> bool:
-        """Wrap it anew, unless it was changed since it was read as `key`; False then."""
+        """Wrap it again, unless it was changed since it was read as `key`; False then."""
         ...
 
     async def close(self) -> None: ...
@@ -297,7 +297,7 @@ class Keyring:
 
     async def encrypt(self, owner: str, data: bytes, *, begins: bool) -> tuple[str, bytes]:
         """The id of the key, and the data encrypted. An owner without a key is given one; where his was deleted, only
-        if this `begins` a new life of his. Raises NoKey, KeysUnavailable."""
+        if this `begins` a new incarnation of his. Raises NoKey, KeysUnavailable."""
         known = await self._own(owner, begins=begins)
         if known.cipher is None:
             raise NoKey(_deleted(known.key))
@@ -321,7 +321,7 @@ class Keyring:
             plain = decrypted(known.cipher, data, key_id)
         except ValueError as error:
             raise NoKey(f"it was encrypted, and can't be decrypted: {error}") from None
-        # He uses this key: another that is remembered as his may be that of a life that was deleted, and his
+        # He uses this key: another that is remembered as his may be that of an incarnation that was deleted, and his
         # sub-agents' too. Both are looked up before anything more is encrypted with it.
         other = None if owner is None else self._owned.get(owner)
         if owner is not None and other is not None and other != key_id:
@@ -355,7 +355,7 @@ class Keyring:
             self._keys.pop(key_id, None)
 
     async def rewrap(self) -> tuple[int, int]:
-        """Wrap all keys with the newest master key. How many were wrapped anew, and how many there are. Raises
+        """Wrap all keys with the newest master key. How many were wrapped again, and how many there are. Raises
         KeysUnavailable, when a master key that is still needed is not set: then run it again with that one."""
         changed, every = 0, await self._store.every()
         for key in every:
@@ -383,16 +383,16 @@ class Keyring:
             return known
         key = await self._store.key_of(owner)
         if key is None or (begins and not key.wrapped and self._may_begin(owner, key)):
-            key = await self._begun(owner)
+            key = await self._started(owner)
         _put(self._owned, owner, key.id)
         return await self._remembered(key)
 
     def _may_begin(self, owner: str, key: StoredKey) -> bool:
         """Whether somebody whose key was deleted may be given another: not a sub-agent that works on after its tree was
-        deleted, for nothing would delete that key; one that is started anew has its parent noted here."""
+        deleted, for nothing would delete that key; one that is started again has its parent noted here."""
         return key.owner == owner or owner in self._parents
 
-    async def _begun(self, owner: str) -> StoredKey:
+    async def _started(self, owner: str) -> StoredKey:
         parent = self._parents.get(owner)
         if parent is not None:
             above = await self._own(parent, begins=False)
@@ -419,7 +419,7 @@ class Keyring:
             return known
 
     async def _remembered(self, key: StoredKey) -> _Known:
-        """One that has not changed is not unwrapped anew: a service would be asked for it every 30 seconds."""
+        """One that has not changed is not unwrapped again: a service would be asked for it every 30 seconds."""
         known = self._keys.get(key.id)
         if known is not None and known.key == key:
             cipher = known.cipher

@@ -53,14 +53,14 @@ class RedisKeys:
         return self._place
 
     async def get(self, key_id: str) -> StoredKey | None:
-        return _read(await self._asked(self._client.hget(self._keys, key_id)))
+        return _read(await self._request(self._client.hget(self._keys, key_id)))
 
     async def key_of(self, owner: str) -> StoredKey | None:
-        found = await self._asked(self._client.hget(self._owners, owner))
+        found = await self._request(self._client.hget(self._owners, owner))
         return await self.get(found.decode()) if found else None
 
     async def add(self, key: StoredKey) -> StoredKey:
-        return cast(StoredKey, await self._give(key.owner, key.id, _spelt(key)))
+        return cast(StoredKey, await self._give(key.owner, key.id, _encode(key)))
 
     async def share(self, owner: str, key_id: str) -> StoredKey | None:
         return await self._give(owner, key_id, "")
@@ -72,7 +72,7 @@ class RedisKeys:
         return False
 
     async def every(self) -> list[StoredKey]:
-        lines = await self._asked(self._client.hvals(self._keys))
+        lines = await self._request(self._client.hvals(self._keys))
         return [key for line in lines if (key := _read(line)) is not None and key.wrapped]
 
     async def rewrap(self, key: StoredKey, wrapped: bytes, master: str) -> bool:
@@ -84,13 +84,13 @@ class RedisKeys:
 
     async def _give(self, owner: str, key_id: str, line: str) -> StoredKey | None:
         script = self._client.eval(_GIVE, 2, self._keys, self._owners, owner, key_id, line)
-        return _read(await self._asked(script))
+        return _read(await self._request(script))
 
     async def _replace(self, key: StoredKey, new: StoredKey) -> bool:
-        script = self._client.eval(_REPLACE, 1, self._keys, key.id, _spelt(key), _spelt(new))
-        return bool(await self._asked(script))
+        script = self._client.eval(_REPLACE, 1, self._keys, key.id, _encode(key), _encode(new))
+        return bool(await self._request(script))
 
-    async def _asked(self, answer: Awaitable[Any] | Any) -> Any:
+    async def _request(self, answer: Awaitable[Any] | Any) -> Any:
         async with self._answering():
             return await cast(Awaitable[Any], answer)
 
@@ -107,7 +107,7 @@ class RedisKeys:
             raise KeysUnavailable(f"keys: {self._place} can't be used: {error}") from error
 
 
-def _spelt(key: StoredKey) -> str:
+def _encode(key: StoredKey) -> str:
     return json.dumps({**key._asdict(), "wrapped": key.wrapped.hex()}, sort_keys=True)
 
 

@@ -122,7 +122,7 @@ def nearest(rows: sqlite3.Cursor, wanted: bytes, limit: int) -> list[int]:
 
 
 def _batches(rows: sqlite3.Cursor, size: int) -> Iterator[list[tuple[int, bytes]]]:
-    """Without those of another size: a server may have begun to give others under the same name."""
+    """Without those of another size: a server may have started to give others under the same name."""
     while read := rows.fetchmany(READ_AT_ONCE):
         if some := [row for row in read if len(row[1]) == size]:
             yield some

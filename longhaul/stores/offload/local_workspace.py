@@ -140,7 +140,7 @@ def _described(block: DataBlock) -> str:
 
 
 PART_BYTES = 4_000_000
-"""Of a file of messages, as each compression writes the newest one anew: more go into the next file."""
+"""Of a file of messages, as each compression writes the newest one again: more go into the next file."""
 MOST_CLASHES = 10_000
 LOCK_SECONDS = 10.0
 

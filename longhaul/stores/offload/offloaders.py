@@ -159,11 +159,11 @@ def _load(name: str) -> OffloaderFor:
         if not callable(found):
             raise OffloadSetupError(f"{name!r} is no offloader: it needs {' and '.join(METHODS)}, both `async def`")
         make = cast("Callable[[str], object]", found)
-        return lambda owner: _made(name, make(owner))
+        return lambda owner: _check_offloader(name, make(owner))
     return lambda _: cast(Offloader, found)
 
 
-def _made(name: str, made: object) -> Offloader:
+def _check_offloader(name: str, made: object) -> Offloader:
     if not _is_offloader(made):
         raise OffloadSetupError(f"{name!r} makes no offloader: it needs {' and '.join(METHODS)}, both `async def`")
     return cast(Offloader, made)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from longhaul.agent.fold.agent_state import AgentState
+from longhaul.agent.reducer.agent_state import AgentState
 from longhaul.stores.state.store import (
     DamagedRecord,
     SessionRecord,
@@ -21,6 +21,7 @@ from longhaul.stores.state.store import (
     Slot,
     StateStore,
     StoreUnavailable,
+    encode_record,
     file_name,
     head_of,
     newest_first,
@@ -28,7 +29,6 @@ from longhaul.stores.state.store import (
     read,
     row_of,
     slot_of,
-    spelt,
     stamp_record,
     with_state,
 )
@@ -186,14 +186,14 @@ class FileStore(StateStore):
     def _upsert(self, record: SessionRecord) -> None:
         slot = slot_of(record)
         with locked(self._lock(slot), LOCK_SECONDS):
-            replace(self._path(slot), spelt(record))
+            replace(self._path(slot), encode_record(record))
 
     def _update(self, slot: Slot, state: AgentState) -> None:
         with locked(self._lock(slot), LOCK_SECONDS):
             record = self._read(slot)
             if record is None:
                 raise no_such_session(slot.user_id, slot.agent_id, slot.session_id)
-            replace(self._path(slot), spelt(stamp_record(with_state(record, state))))
+            replace(self._path(slot), encode_record(stamp_record(with_state(record, state))))
 
     def _save(self, record: SessionRecord) -> bool:
         slot = slot_of(record)
@@ -202,7 +202,7 @@ class FileStore(StateStore):
             stored = self._stored_position(path, slot)
             if stored is not None and (*record.position(), record.closed) < stored:
                 return record.position() == stored[:2]
-            replace(path, spelt(record))
+            replace(path, encode_record(record))
             return True
 
     def _replace(self, record: SessionRecord, expected: tuple[int, int] | None) -> bool:
@@ -212,13 +212,13 @@ class FileStore(StateStore):
             stored = self._stored_position(path, slot)
             if (stored[:2] if stored else None) != expected:
                 return False
-            replace(path, spelt(record))
+            replace(path, encode_record(record))
             return True
 
     def _stored_position(self, path: Path, slot: Slot) -> tuple[int, int, bool] | None:
         try:
             head = _head(path)
-            return int(head.get("generation", 0)), int(head.get("seq", 0)), bool(head.get("closed", False))
+            return int(head.get("incarnation", 0)), int(head.get("seq", 0)), bool(head.get("closed", False))
         except FileNotFoundError:
             return None
         except (ValueError, TypeError) as error:
@@ -267,7 +267,7 @@ class MemoryStore(StateStore):
 
     async def upsert_session(self, record: SessionRecord) -> None:
         record = stamp_record(record)
-        self._bodies[slot_of(record)] = (row_of(record), record.position(), spelt(record))
+        self._bodies[slot_of(record)] = (row_of(record), record.position(), encode_record(record))
 
     async def update_session_state(
         self, user_id: str | None, agent_id: str, session_id: str, state: AgentState

@@ -1,7 +1,7 @@
 """Sessions in Redis: one server, a cluster, or whichever server the sentinels name as master.
 
 All keys of one user carry one hash tag, so that a record and its line in the user's index change in one step, in a
-cluster too. A record is a hash of `generation`, `seq`, `closed`, `revision` and `body`.
+cluster too. A record is a hash of `incarnation`, `seq`, `closed`, `revision` and `body`.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from typing import Any, Self, cast
 
 from redis.exceptions import RedisClusterException, RedisError, ResponseError
 
-from longhaul.agent.fold.agent_state import AgentState
+from longhaul.agent.reducer.agent_state import AgentState
 from longhaul.stores.state.redis_connection import Target, connect, target_of
 from longhaul.stores.state.store import (
     DamagedRecord,
@@ -23,13 +23,13 @@ from longhaul.stores.state.store import (
     StateStore,
     StoreBusy,
     StoreUnavailable,
+    encode_record,
     newest_first,
     no_such_session,
     owner,
     read,
     row_of,
     slot_of,
-    spelt,
     stamp_record,
     with_state,
 )
@@ -104,7 +104,7 @@ class RedisStorage(StateStore):
 
     async def list_sessions(self, user_id: str | None, agent_id: str | None = None) -> list[SessionRow]:
         async with self._answering(self._index(owner(user_id))) as key:
-            lines = await self._asked(self._client.hvals(key))
+            lines = await self._request(self._client.hvals(key))
             try:
                 rows = [SessionRow.model_validate(json.loads(line)) for line in lines]
             except ValueError as error:
@@ -115,7 +115,7 @@ class RedisStorage(StateStore):
         slot = Slot(user_id, agent_id, session_id)
         async with self._answering(slot.name):
             script = self._client.eval(DELETE, 2, self._key(slot), self._index(slot.owner), slot.name)
-            return bool(await self._asked(script))
+            return bool(await self._request(script))
 
     async def close(self) -> None:
         for client in (self._client, *self._beside):
@@ -129,7 +129,7 @@ class RedisStorage(StateStore):
 
     async def _get(self, slot: Slot) -> tuple[SessionRecord, str] | None:
         async with self._answering(slot.name):
-            fields: dict[bytes, bytes] = await self._asked(self._client.hgetall(self._key(slot)))
+            fields: dict[bytes, bytes] = await self._request(self._client.hgetall(self._key(slot)))
         if not fields:
             return None
         if b"body" not in fields:
@@ -137,17 +137,17 @@ class RedisStorage(StateStore):
         return read(fields[b"body"], slot, self._where), fields.get(b"revision", b"").decode("ascii", "replace")
 
     async def _save(self, record: SessionRecord, condition: str) -> bool:
-        """`condition`: `always`, `later` (not older than what is stored), `absent`, `at GENERATION SEQ`, or
+        """`condition`: `always`, `later` (not older than what is stored), `absent`, `at INCARNATION SEQ`, or
         the revision that was read before."""
         slot = slot_of(record)
         keys = (self._key(slot), self._index(slot.owner))
         line = json.dumps(row_of(record).model_dump())
-        position = (str(record.generation), str(record.seq), str(int(record.closed)), secrets.token_hex(8))
+        position = (str(record.incarnation), str(record.seq), str(int(record.closed)), secrets.token_hex(8))
         async with self._answering(slot.name):
-            script = self._client.eval(SAVE, 2, *keys, condition, slot.name, line, spelt(record), *position)
-            return bool(await self._asked(script))
+            script = self._client.eval(SAVE, 2, *keys, condition, slot.name, line, encode_record(record), *position)
+            return bool(await self._request(script))
 
-    async def _asked(self, answer: Awaitable[Any] | Any) -> Any:
+    async def _request(self, answer: Awaitable[Any] | Any) -> Any:
         return await cast(Awaitable[Any], answer)
 
     @asynccontextmanager
@@ -168,8 +168,8 @@ class RedisStorage(StateStore):
 
 SAVE = """
 local condition, name, line, body = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local generation, seq, closed = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
-local stored = redis.call('HMGET', KEYS[1], 'generation', 'seq', 'closed', 'revision')
+local incarnation, seq, closed = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local stored = redis.call('HMGET', KEYS[1], 'incarnation', 'seq', 'closed', 'revision')
 if redis.call('EXISTS', KEYS[1]) == 1 and condition ~= 'always' then
   if condition ~= 'later' then
     local at = 'at ' .. tostring(stored[1]) .. ' ' .. tostring(stored[2])
@@ -177,17 +177,18 @@ if redis.call('EXISTS', KEYS[1]) == 1 and condition ~= 'always' then
   else
     local g, s, c = tonumber(stored[1]), tonumber(stored[2]), tonumber(stored[3])
     if not (g and s and c) then return redis.error_reply('DAMAGED the hash has no position') end
-    if generation < g or (generation == g and seq < s) then return 0 end
-    if generation == g and seq == s and closed < c then return 1 end
+    if incarnation < g or (incarnation == g and seq < s) then return 0 end
+    if incarnation == g and seq == s and closed < c then return 1 end
   end
 elseif condition ~= 'always' and condition ~= 'later' and condition ~= 'absent' then
   return 0
 end
-redis.call('HSET', KEYS[1], 'generation', ARGV[5], 'seq', ARGV[6], 'closed', ARGV[7], 'revision', ARGV[8], 'body', body)
+redis.call('HSET', KEYS[1],
+  'incarnation', ARGV[5], 'seq', ARGV[6], 'closed', ARGV[7], 'revision', ARGV[8], 'body', body)
 redis.call('HSET', KEYS[2], name, line)
 return 1
 """
-"""Keys: the record, the user's index. Arguments: condition, slot's name, its line, body, generation, seq, closed,
+"""Keys: the record, the user's index. Arguments: condition, slot's name, its line, body, incarnation, seq, closed,
 a new revision.
 
 1: written, or the same position and nothing to write. 0: what is stored is later, or changed since it was read.

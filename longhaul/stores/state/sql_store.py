@@ -41,7 +41,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from longhaul.agent.fold.agent_state import AgentState
+from longhaul.agent.reducer.agent_state import AgentState
 from longhaul.stores.blocking_calls import Threads
 from longhaul.stores.state.store import (
     BadStoreSetting,
@@ -52,12 +52,12 @@ from longhaul.stores.state.store import (
     StoreBusy,
     StoreUnavailable,
     digest_of,
+    encode_record,
     newest_first,
     no_such_session,
     owner,
     read,
     slot_of,
-    spelt,
     stamp_record,
     with_state,
 )
@@ -158,7 +158,7 @@ SESSIONS = Table(
     Column(
         "ids", _LONG, nullable=False, comment="user, agent, session as JSON; of the mark of a deletion its time too"
     ),
-    Column("generation", BigInteger, nullable=False),
+    Column("incarnation", BigInteger, nullable=False),
     Column("seq", BigInteger, nullable=False),
     Column("closed", SmallInteger, nullable=False),
     Column("updated_at", String(40), nullable=False),
@@ -267,7 +267,7 @@ class SqlStore(StateStore):
         for _ in range(TRIES):
             if self._done(update(SESSIONS).where(_ROW.slot == slot.digest, _not_later(record)).values(columns)):
                 return True
-            row = self._one(slot, _ROW.generation, _ROW.seq, _ROW.closed)
+            row = self._one(slot, _ROW.incarnation, _ROW.seq, _ROW.closed)
             if row is None:
                 if self._inserted(columns):
                     return True
@@ -289,7 +289,7 @@ class SqlStore(StateStore):
     def _replace(self, record: SessionRecord, expected: tuple[int, int] | None) -> bool:
         if expected is None:
             return self._inserted(_columns(record))
-        same = and_(_ROW.slot == slot_of(record).digest, _ROW.generation == expected[0], _ROW.seq == expected[1])
+        same = and_(_ROW.slot == slot_of(record).digest, _ROW.incarnation == expected[0], _ROW.seq == expected[1])
         return self._done(update(SESSIONS).where(same).values(_columns(record)))
 
     def _rows(self, user_id: str | None, agent_id: str | None) -> list[SessionRow]:
@@ -325,9 +325,9 @@ class SqlStore(StateStore):
 
 def _not_later(record: SessionRecord) -> ColumnElement[bool]:
     """What is stored is not later than the record; on the same position, not closed while the record is open."""
-    generation, seq = record.position()
+    incarnation, seq = record.position()
     same_seq = and_(_ROW.seq == seq, _ROW.closed <= int(record.closed))
-    return or_(_ROW.generation < generation, and_(_ROW.generation == generation, or_(_ROW.seq < seq, same_seq)))
+    return or_(_ROW.incarnation < incarnation, and_(_ROW.incarnation == incarnation, or_(_ROW.seq < seq, same_seq)))
 
 
 def _columns(record: SessionRecord) -> Columns:
@@ -337,12 +337,12 @@ def _columns(record: SessionRecord) -> Columns:
         "owner": slot.owner,
         "agent": digest_of(slot.agent_id),
         "ids": json.dumps([slot.user_id, slot.agent_id, slot.session_id, *filter(None, [record.deleted_at])]),
-        "generation": record.generation,
+        "incarnation": record.incarnation,
         "seq": record.seq,
         "closed": int(record.closed),
         "updated_at": record.updated_at,
         "revision": secrets.token_hex(8),
-        "body": spelt(record),
+        "body": encode_record(record),
     }
 
 

@@ -36,14 +36,14 @@ from typing import Any, Protocol, Self
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from longhaul.agent.fold.agent_state import AgentState
-from longhaul.agent.life.imported_state import CURRENT, NewerRecord, NoRecord, known_version
-from longhaul.agent.life.rollover_state import Carried
+from longhaul.agent.incarnation.continued_state import Carried
+from longhaul.agent.incarnation.imported_state import CURRENT, NewerRecord, NoRecord, known_version
 from longhaul.agent.permission.rulebook import changed, check_room, check_rules, check_tools_of, id_of, stamped
 from longhaul.agent.plain.errors import BadSetup, Damaged, LonghaulError, Unavailable
 from longhaul.agent.plain.ids import workflow_id
 from longhaul.agent.plain.measures import iso
 from longhaul.agent.plain.values import OpenValue, sparse
+from longhaul.agent.reducer.agent_state import AgentState
 from longhaul.agent.values.permission import PermissionContext, PermissionRule, Scope
 
 
@@ -57,8 +57,8 @@ class SessionRecord(BaseModel):
     user_id: str | None = None
     """None: anonymous, which is another than a user of any name."""
     agent_id: str
-    generation: int = Field(default=0, ge=0, lt=2**53)
-    """Lives of the session; a reopened session writes with a higher one."""
+    incarnation: int = Field(default=0, ge=0, lt=2**53)
+    """Incarnations of the session; a reopened session writes with a higher one."""
     seq: int = Field(default=0, ge=0, lt=2**53)
     """Number of the last entry that the state contains."""
     closed: bool = False
@@ -76,7 +76,7 @@ class SessionRecord(BaseModel):
 
     def position(self) -> tuple[int, int]:
         """Later positions replace earlier ones, never the other way round."""
-        return self.generation, self.seq
+        return self.incarnation, self.seq
 
 
 class SessionRow(OpenValue):
@@ -159,7 +159,7 @@ class StateStore(Protocol):
     async def save_checkpoint(self, record: SessionRecord) -> bool:
         """Write unless something later is stored, in one step for all writers.
 
-        False: (generation, seq) is older than what is stored, and nothing was changed. The same position again is
+        False: (incarnation, seq) is older than what is stored, and nothing was changed. The same position again is
         True; of two records of one position a closed one stays.
         """
         ...
@@ -250,7 +250,7 @@ def slot_of(record: SessionRecord) -> Slot:
     return Slot(record.user_id, record.agent_id, record.session_id)
 
 
-def spelt(record: SessionRecord) -> str:
+def encode_record(record: SessionRecord) -> str:
     """The body. Any text survives, half surrogate pairs too."""
     try:
         head = record.model_dump_json(exclude=_LARGE)
@@ -310,7 +310,8 @@ def _short(error: BaseException) -> str:
 
 
 def carried_of(record: SessionRecord) -> Carried | None:
-    """What a later life needs, with the record's own state; None when there is only that state, or not even that.
+    """What a later incarnation needs, with the record's own state; None when there is only that state, or not even
+    that.
 
     Raises DamagedRecord.
     """
@@ -319,9 +320,9 @@ def carried_of(record: SessionRecord) -> Carried | None:
         return None
     try:
         state = record.state.model_dump(mode="json")
-        keeping = {**told["ledger"]["keeping"], "segments": record.segments}
-        ledger = {**told["ledger"], "state": state, "keeping": keeping}
-        return Carried.model_validate({**told, "ledger": ledger})
+        keeping = {**told["session"]["keeping"], "segments": record.segments}
+        session = {**told["session"], "state": state, "keeping": keeping}
+        return Carried.model_validate({**told, "session": session})
     except (ValidationError, LookupError, TypeError) as error:
         raise DamagedRecord("the state store", record.session_id, f"carried: {_first_line(error)}") from error
 

@@ -70,8 +70,8 @@ class WaitingPieces:
 
 def _is_urgent(one: WaitingPieces) -> bool:
     """Also the end of what came in pieces: who has seen the first ones is to see the last before all is recorded."""
-    begun = one.attempt is not None and one.attempt.items > 0
-    return one.kind in READ_AT_ONCE or one.name == SETTLED or (one.kind == "end" and begun)
+    started = one.attempt is not None and one.attempt.items > 0
+    return one.kind in READ_AT_ONCE or one.name == SETTLED or (one.kind == "end" and started)
 
 
 class Batches:
@@ -223,7 +223,7 @@ class Publisher:
 
     def wake(self, key: str, *, settled: bool = False, begins: str = "") -> None:
         """Tell readers that the session has done something; `settled`, that a reply has ended or waits; `begins`, which
-        reply is begun."""
+        reply is started."""
         self._bind()
         self._put(key, WaitingPieces("wake", name=SETTLED if settled or begins else "", text=begins))
 

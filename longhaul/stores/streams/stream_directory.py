@@ -103,7 +103,7 @@ class FolderChanges:
             self._forget(folder)
 
     def _forget(self, folder: Path) -> None:
-        """Its readers must ask again: a folder of this name that is made anew is another."""
+        """Its readers must ask again: a folder of this name that is made again is another."""
         self._readers.pop(folder, None)
         watch = self._watches.pop(folder, None)
         if watch is not None and self._inotify is not None:
@@ -139,7 +139,7 @@ _END = ".jsonl"
 
 
 class DirectoryReader:
-    """Follows a session's files by number, and begins anew when they were deleted and begun anew."""
+    """Follows a session's files by number, and begins again when they were deleted and begun again."""
 
     def __init__(self, folder: Path, full_bytes: int) -> None:
         """`full_bytes`: a file is left for the next one when it is so large."""
@@ -151,10 +151,10 @@ class DirectoryReader:
         self._sure_until = 0.0
         self._listed: tuple[int, list[int]] = (0, [])
         """When the folder had changed as it was last listed, in ns, and what was in it."""
-        self._listed_anew_until = 0.0
+        self._listed_again_until = 0.0
         self._grew = time.monotonic()
-        """When the file was last seen to grow, or was begun. Not by its time, which is another clock's: of one that is
-        ahead we would wait until ours has come there."""
+        """When the file was last seen to grow, or was started. Not by its time, which is another clock's: of one that
+        is ahead we would wait until ours has come there."""
         self._torn = b""
         """The beginning of a line whose rest is not written yet."""
         self._heard = time.monotonic()
@@ -240,15 +240,15 @@ class DirectoryReader:
         return data
 
     def _move_on(self) -> bool:
-        """To the next file; False when there is none. All of them begun anew count as next."""
+        """To the next file; False when there is none. All of them begun again count as next."""
         self._sure_until = time.monotonic() + SURE_SECONDS
         there = self._numbers()
         later = [number for number in there if number > self._number]
         self._settling = bool(later) and self._number in there and time.monotonic() - self._grew < SETTLED_SECONDS
         if self._settling:
             return False
-        begun_anew = there and self._number not in there
-        if not later and not begun_anew:
+        started_again = there and self._number not in there
+        if not later and not started_again:
             return False
         self._number = min(later or there)
         self._file = str(file_of(self._folder, self._number))
@@ -263,8 +263,8 @@ class DirectoryReader:
         except FileNotFoundError:
             return []
         if changed != self._listed[0]:
-            self._listed_anew_until = time.monotonic() + GRAIN_SECONDS
-        if time.monotonic() < self._listed_anew_until:
+            self._listed_again_until = time.monotonic() + GRAIN_SECONDS
+        if time.monotonic() < self._listed_again_until:
             self._listed = (changed, numbers(self._folder))
         return self._listed[1]
 
@@ -296,7 +296,7 @@ KEPT_SECONDS = 24 * 3600.0
 SWEEP_SECONDS = 600.0
 ANSWER_SECONDS = 2.0
 UNIT_NS = 100_000
-"""Of a file's first number. In a whole millisecond a stream could be begun, deleted and begun anew, and nobody would
+"""Of a file's first number. In a whole millisecond a stream could be started, deleted and begun again, and nobody would
 see that it is another; a finer one would not fit into a name's digits."""
 MARK = ".id"
 """The file that tells this directory from another machine's of the same path."""

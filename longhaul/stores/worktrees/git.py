@@ -28,7 +28,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from longhaul.agent.permission.call_facts import secret_globs
+from longhaul.agent.permission.call_analysis import secret_globs
 from longhaul.agent.plain.errors import BadInput
 from longhaul.agent.plain.text import names
 from longhaul.stores.names import NotRegular, read_regular
@@ -283,15 +283,15 @@ class Git:
         done = self.run_on_files(*arguments, index=self.folder / "none")
         if missing_is_empty and done.returncode == 1:
             return ""
-        return _said(done, arguments)
+        return _output_of(done, arguments)
 
     def tell_repository(self, *arguments: str) -> None:
         """In the repository itself, by its settings below ours. Raises GitProblem."""
-        _said(self._run({"GIT_DIR": str(self.repository.own)}, arguments), arguments)
+        _output_of(self._run({"GIT_DIR": str(self.repository.own)}, arguments), arguments)
 
     def files(self, *arguments: str, index: Path, root: Path | None = None, stdin: bytes | None = None) -> str:
         """Touch files, or objects, by our own settings alone. Raises GitProblem."""
-        return _said(self.run_on_files(*arguments, index=index, root=root, stdin=stdin), arguments)
+        return _output_of(self.run_on_files(*arguments, index=index, root=root, stdin=stdin), arguments)
 
     def run_on_files(
         self, *arguments: str, index: Path, root: Path | None = None, stdin: bytes | None = None
@@ -393,7 +393,7 @@ def _in_any_case(pattern: str) -> str:
     return "".join(f"[{letter}{letter.upper()}]" if letter.isalpha() else letter for letter in pattern)
 
 
-def _said(done: subprocess.CompletedProcess[bytes], arguments: tuple[str, ...]) -> str:
+def _output_of(done: subprocess.CompletedProcess[bytes], arguments: tuple[str, ...]) -> str:
     if done.returncode:
         words = done.stderr.decode("utf-8", "replace").strip() or done.stdout.decode("utf-8", "replace").strip()
         raise GitProblem(f"git {arguments[0]}: {words[:1_000] or f'it ended with {done.returncode}'}")

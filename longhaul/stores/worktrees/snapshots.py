@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from longhaul.agent.permission.call_facts import KEYRINGS, is_secret
+from longhaul.agent.permission.call_analysis import KEYRINGS, is_secret
 from longhaul.agent.values.spec.workspace import FILES_NOW
 from longhaul.stores.worktrees.git import LEFT_OUT, LOCK, Git, GitProblem, Repository, git_for, only_one, repository_at
 
@@ -35,12 +35,12 @@ FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
 MOST_SECRETS = 1_000
 """Untracked files that may hold secrets, and that the repository does not let git ignore: each is held against all."""
 NEWEST = 200
-"""Snapshots of a session among which that of a call is looked for, which is begun again."""
+"""Snapshots of a session among which that of a call is looked for, which is started again."""
 
 
 def take_snapshot(root: Path, data_dir: Path, session_key: str, call_id: str, *, again: bool = False) -> str:
-    """The commit of the files as they are, before a call. `again`: the call was begun before, so that the snapshot from
-    then counts, if there is one. Blocking. Raises GitProblem."""
+    """The commit of the files as they are, before a call. `again`: the call was started before, so that the snapshot
+    from then counts, if there is one. Blocking. Raises GitProblem."""
     repository = repository_at(root)
     reference, title = f"{SNAPSHOTS}{digest(session_key)}", f"before {digest(call_id)}"
     with git_for(repository, kept_for(repository, data_dir)) as git:

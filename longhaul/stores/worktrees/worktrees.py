@@ -98,7 +98,7 @@ def _kept(repository: Repository) -> list[Path]:
     return [own for own in sorted(folders.iterdir()) if own.is_dir() and not own.is_symlink()]
 
 
-def listed(repository: Repository) -> list[Worktree]:
+def list_worktrees(repository: Repository) -> list[Worktree]:
     """Those of sessions, by branch."""
     found = list[Worktree]()
     for own in _kept(repository):
@@ -112,10 +112,10 @@ def listed(repository: Repository) -> list[Worktree]:
 def _of_branch(repository: Repository, branch: str) -> Worktree:
     """Raises GitProblem. `branch` may lack what all of them begin with."""
     name = branch if branch.startswith(BRANCHES) else f"{BRANCHES}{branch}"
-    for one in listed(repository):
+    for one in list_worktrees(repository):
         if one.branch == name:
             return one
-    names = ", ".join(one.branch for one in listed(repository)) or "none"
+    names = ", ".join(one.branch for one in list_worktrees(repository)) or "none"
     raise GitProblem(f"no session has a working tree on branch {name!r} here; there are: {names}")
 
 

@@ -67,7 +67,7 @@ async def chat(
         screens[-1].remark(Text(f"longhaul: {one_line(sentence)}", "yellow"))
 
     async with connected(tell) as app:
-        screen.notices = app.settings.notices
+        screen.notifications = app.settings.notifications
         first = await (open_session(app, wishes) if which == "named" else found_again(app, screen, wishes, which))
         may_type = screen.renders and screen.answers
         typed = typed_before() if may_type else ""
@@ -80,7 +80,7 @@ async def _chat_on(app: Longhaul, session: Session, screens: list[Screen], typed
     screen = screens[0]
     while True:
         chatting = _chat_with(app, session, screen, play=play)
-        chatting.screen.notices = screen.notices
+        chatting.screen.notifications = screen.notifications
         screens.append(chatting.screen)  # what is typed there must not be written over
         code = await chatting.run(typed)
         typed = ""
@@ -122,7 +122,7 @@ class PlainChat:
         self.screen.remark(Text(greeting, style="dim"))
         async with interrupting(self._conversation):
             coming = self._conversation.come_back() if self.screen.answers else self._conversation.catch_up()
-            await self._shown(coming)
+            await self._show(coming)
         while self.next is None and (line := _next_line()) is not None:
             if line:
                 await self._turn(line)
@@ -141,12 +141,12 @@ class PlainChat:
         """Raises Refused."""
         start = await newest_event(self._session) + 1
         reply_id = await self._session.submit(with_pictures(text), request_id=uuid.uuid4().hex, when=when)
-        await self._shown(self._conversation.see_through(reply_id, start))
+        await self._show(self._conversation.see_through(reply_id, start))
 
     async def again(self, call_id: str) -> None:
         """Ask once more about what was left for later."""
         self._conversation.ask_again(call_id)
-        await self._shown(self._conversation.catch_up(await newest_event(self._session) + 1))
+        await self._show(self._conversation.catch_up(await newest_event(self._session) + 1))
 
     def text_of(self, request_id: str) -> str:
         """Nothing is said here while something waits."""
@@ -166,7 +166,7 @@ class PlainChat:
                 await self._commands.do(line)
                 await self._commands.ended()
                 if reply_id:
-                    await self._shown(self._conversation.see_through(reply_id, start))
+                    await self._show(self._conversation.see_through(reply_id, start))
         except Refused as refusal:
             self.screen.show(Text(harmless(str(refusal)), "yellow"))
         except asyncio.CancelledError:
@@ -175,7 +175,7 @@ class PlainChat:
                 task.uncancel()
             self._outcome = None
 
-    async def _shown(self, seeing: Coroutine[Any, Any, Outcome | None]) -> None:
+    async def _show(self, seeing: Coroutine[Any, Any, Outcome | None]) -> None:
         self._outcome = await seeing
 
 

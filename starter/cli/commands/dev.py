@@ -14,13 +14,13 @@ import typer
 
 from longhaul.starter.cli import options
 from longhaul.starter.cli.exit_codes import Exit, perform
-from longhaul.starter.hosting.own_process import LAST_SECONDS, keep_to_itself
-from longhaul.starter.hosting.worker_extra import check_installed
-from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
-from longhaul.starter.provision.processes import bound_to_parent, kill_group, worker_command
-from longhaul.starter.provision.temporal_cli import find_temporal
-from longhaul.starter.reach.connection import DEFAULT_ADDRESS
+from longhaul.starter.connection.connect import DEFAULT_ADDRESS
+from longhaul.starter.dev_server.dev_server import DevServer, DevServerSettings
+from longhaul.starter.dev_server.processes import bound_to_parent, kill_group, worker_command
+from longhaul.starter.dev_server.temporal_cli import find_temporal
 from longhaul.starter.settings import Settings
+from longhaul.starter.worker_host.own_process import LAST_SECONDS, keep_to_itself
+from longhaul.starter.worker_host.worker_extra import check_installed
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
 
 STEADY_SECONDS = 30.0

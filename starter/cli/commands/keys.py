@@ -10,7 +10,7 @@ from rich.text import Text
 from longhaul.starter.cli import options
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.reach.connection import keyring_of
+from longhaul.starter.connection.connect import keyring_of
 from longhaul.starter.settings import Settings
 from longhaul.stores.keys.keyring import HOW, KEY_BYTES, Masters
 

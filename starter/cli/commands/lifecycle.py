@@ -117,8 +117,10 @@ async def rescue(screen: Screen, name: Name, *, approver: options.As = None) -> 
     """
     async with opened(name) as session:
         rescued = await session.rescue(by=decider(approver))
-    screen.show(Text(one_line(f"{session.id} has started again: {rescued.hold}")))
+    screen.show(Text(one_line(f"{session.id} has started again: {rescued.quarantine}")))
     for ran in rescued.ran:
         screen.show(Text(one_line(f"  may have had its effect: {ran}")))
-    screen.document({"session": session.id, "hold": rescued.hold, "ran": [ran._asdict() for ran in rescued.ran]})
+    screen.document(
+        {"session": session.id, "quarantine": rescued.quarantine, "ran": [ran._asdict() for ran in rescued.ran]}
+    )
     return 0

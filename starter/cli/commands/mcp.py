@@ -23,12 +23,12 @@ from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.agent_files import agent_names, find_agent
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.folder_trust import trusted
-from longhaul.starter.hosting.own_process import keep_to_itself
-from longhaul.starter.hosting.secret_values import read_secrets
 from longhaul.starter.serve.requests import Served
 from longhaul.starter.serve.tokens import BadTokens, Caller, scopes_of
 from longhaul.starter.settings import Settings
 from longhaul.starter.visible import one_line
+from longhaul.starter.worker_host.own_process import keep_to_itself
+from longhaul.starter.worker_host.secret_values import read_secrets
 
 _STYLES = {"allow": "green", "ask": "yellow", "deny": "red"}
 
@@ -52,7 +52,7 @@ async def list_servers(screen: Screen, *, agent: options.Agent = None) -> int:
         clients = survey.operators if spec is None else spec.mcps
         found = await asyncio.gather(*map(survey.ask, clients))
         permission = spec.permission if spec is not None else PermissionContext()
-        told = [await _told(one, permission) for one in found]
+        told = [await _describe_server(one, permission) for one in found]
     screen.document({"servers": told})
     for server in told:
         screen.show_folded(*_lines(server))
@@ -62,7 +62,7 @@ async def list_servers(screen: Screen, *, agent: options.Agent = None) -> int:
     return Exit.DONE if all(server["answers"] for server in told) else Exit.TROUBLE
 
 
-async def _told(server: Surveyed, permission: PermissionContext) -> dict[str, Any]:
+async def _describe_server(server: Surveyed, permission: PermissionContext) -> dict[str, Any]:
     return {
         "name": server.name,
         "address": server.address,

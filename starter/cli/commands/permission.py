@@ -13,11 +13,11 @@ from pydantic import ValidationError
 
 # The one command that needs the tools themselves: it must look at a call just as a worker does.
 from longhaul.activities.examine_calls import Rehearsal
-from longhaul.activities.process.sandbox import Box
+from longhaul.activities.process.sandbox import SandboxPolicy
 from longhaul.activities.tool import ToolSetupError
 from longhaul.activities.tools.registry import Toolbox, default_tools, load_modules
 from longhaul.activities.tools.web import web_tools
-from longhaul.agent.entries import Verdict
+from longhaul.agent.entries import CallRuling
 from longhaul.agent.plain.errors import BadInput, what_is_wrong
 from longhaul.agent.values.permission import PermissionContext, PermissionMode, PermissionRule
 from longhaul.starter.cli import options
@@ -68,7 +68,9 @@ async def check(
     try:
         settings = Settings()
         web = web_tools(settings.web_search, settings.web_private, robots=settings.web_robots)
-        toolbox = Toolbox([*default_tools(box=Box(settings.sandbox)), *web, *load_modules(settings.tools)])
+        toolbox = Toolbox(
+            [*default_tools(sandbox=SandboxPolicy(settings.sandbox)), *web, *load_modules(settings.tools)]
+        )
     except ToolSetupError as error:
         raise Misuse(str(error)) from None
     permission, root = permission_of(mode, rules), Path(workspace or ".").expanduser().absolute()
@@ -167,10 +169,10 @@ def read_call(line: bytes) -> CallLine:
         raise BadLine(f"the line is not JSON: {error}") from None
     if not isinstance(call, dict):
         raise BadLine('the line is no JSON object; give {"id": …, "tool": …, "input": …}')
-    return _asked(cast(dict[str, Any], call))
+    return _parse_call(cast(dict[str, Any], call))
 
 
-def _asked(call: dict[str, Any]) -> CallLine:
+def _parse_call(call: dict[str, Any]) -> CallLine:
     id_, tool, given = call.get("id"), call.get("tool"), call.get("input")
     if tool is None and "command" in call:
         tool = "Bash"
@@ -190,11 +192,11 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")
 
 
-def answer(asked: CallLine, verdict: Verdict) -> dict[str, Any]:
+def answer(asked: CallLine, ruling: CallRuling) -> dict[str, Any]:
     """What is printed: a call that can't be made is denied, one that runs outside is allowed."""
-    behavior = {"invalid": "deny", "external": "allow"}.get(verdict.behavior, verdict.behavior)
-    rules = [rule.model_dump(mode="json") for rule in verdict.suggested_rules]
-    return {"id": asked.id, "behavior": behavior, "reason": verdict.reason, "suggested_rules": rules}
+    behavior = {"invalid": "deny", "external": "allow"}.get(ruling.behavior, ruling.behavior)
+    rules = [rule.model_dump(mode="json") for rule in ruling.suggested_rules]
+    return {"id": asked.id, "behavior": behavior, "reason": ruling.reason, "suggested_rules": rules}
 
 
 def _print(line: dict[str, Any]) -> None:

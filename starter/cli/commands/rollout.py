@@ -13,11 +13,18 @@ from longhaul.starter.cli import options
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.client import Longhaul
-from longhaul.starter.hosting.deployment import hosts_without, keep_with, let_move, set_current, standing_of, versions
-from longhaul.starter.hosting.own_build import BadBuild, Build, build_of
-from longhaul.starter.hosting.replay import Replayed, live_sessions, replay
 from longhaul.starter.settings import Settings
 from longhaul.starter.visible import one_line, visible
+from longhaul.starter.worker_host.deployment import (
+    hosts_without,
+    keep_with,
+    let_move,
+    set_current,
+    standing_of,
+    versions,
+)
+from longhaul.starter.worker_host.own_build import BadBuild, Build, build_of
+from longhaul.starter.worker_host.replay import Replayed, live_sessions, replay
 
 group = options.SubjectCommands(no_args_is_help=True)
 

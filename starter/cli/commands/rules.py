@@ -24,7 +24,7 @@ from longhaul.starter.cli.session_start import decider
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.user_rules import RuleChange, RulesOfUser, SessionRules
-from longhaul.starter.reach.pollers import time_at
+from longhaul.starter.connection.pollers import time_at
 from longhaul.starter.visible import one_line, visible
 
 _NAMED = re.compile(r"(?P<tool>[^()\s]+)(?:\((?P<content>.*)\))?", re.DOTALL)
@@ -66,7 +66,7 @@ async def list_rules(
         if changes:
             raise Misuse("--changes is for a user's rules; for a session see its events: longhaul watch S")
         found = await rules.listed()
-        now = _spelt(await time_at(app.client)) if any(rule.expires_at for rule in found) else ""
+        now = _as_iso(await time_at(app.client)) if any(rule.expires_at for rule in found) else ""
     if not found:
         screen.show(Text("no rules"))
     elif screen.width < TABLE_CELLS:
@@ -183,7 +183,7 @@ def _rule(name: str, behavior: Behavior, ends: str) -> PermissionRule:
 def end_of(until: str, now: datetime) -> str:
     """A moment, from a date, a time, or how long it is to last from `now` on. Raises Misuse."""
     ends = _moment(until, now)
-    if ends and ends <= _spelt(now):
+    if ends and ends <= _as_iso(now):
         raise Misuse(f"--until: {until!r} is past, so the rule would never count; write a later time, or 90m, 8h, 30d")
     return ends
 
@@ -199,7 +199,7 @@ def _moment(until: str, now: datetime) -> str:
         raise Misuse(f"--until: {what_is_wrong(error)}; or write a duration such as 90m, 8h, 30d") from None
 
 
-def _spelt(moment: datetime) -> str:
+def _as_iso(moment: datetime) -> str:
     return iso(int(moment.timestamp() * 1000))
 
 

@@ -54,7 +54,7 @@ async def run(
     screen = Screen(as_json=as_json, play=play)
     question, fits = _prompt(prompt), _schema(schema)
     async with connected(lambda sentence: screen.remark(Text(f"longhaul: {one_line(sentence)}", "yellow"))) as app:
-        screen.notices = app.settings.notices
+        screen.notifications = app.settings.notifications
         opened = await open_session(app, wishes)
         screen.remark(Text(f"session {one_line(opened.id)}", style="dim"))
         conversation = Conversation(opened, screen, whoami())

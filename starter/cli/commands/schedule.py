@@ -19,7 +19,7 @@ from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.agent_files import find_sections
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.file_sections import apply_schedules
-from longhaul.starter.client.schedule_cards import PastFiring, ScheduleCard
+from longhaul.starter.client.schedule_cards import PastScheduledRun, ScheduleCard
 from longhaul.starter.client.schedules import Schedules
 from longhaul.starter.visible import one_line, visible
 
@@ -76,7 +76,7 @@ async def add(
             paused=paused,
         )
     screen.document(_row(card))
-    screen.show_folded(*_shown(card))
+    screen.show_folded(*_describe(card))
     return 0
 
 
@@ -128,7 +128,7 @@ async def list_all(screen: Screen) -> int:
     if not cards:
         screen.show(Text("no schedules"))
     for card in cards:
-        screen.show_folded(*_shown(card))
+        screen.show_folded(*_describe(card))
     return 0
 
 
@@ -136,11 +136,13 @@ async def list_all(screen: Screen) -> int:
 async def show(screen: Screen, name: ScheduleName) -> int:
     """Show one schedule, and the results of its newest runs."""
     async with Longhaul.connect() as app:
-        card, firings = await app.schedules.show(name), await app.schedules.firings(name)
-    screen.document({**_row(card), "firings": [dataclasses.asdict(firing) for firing in firings]})
-    screen.show_folded(*_shown(card))
-    for firing in firings:
-        screen.show_folded(_past(firing))
+        card, scheduled_runs = await app.schedules.show(name), await app.schedules.scheduled_runs(name)
+    screen.document(
+        {**_row(card), "scheduled_runs": [dataclasses.asdict(scheduled_run) for scheduled_run in scheduled_runs]}
+    )
+    screen.show_folded(*_describe(card))
+    for scheduled_run in scheduled_runs:
+        screen.show_folded(_past(scheduled_run))
     return 0
 
 
@@ -173,11 +175,15 @@ async def remove(screen: Screen, name: ScheduleName) -> int:
     return await _done(screen, name, "removed", lambda schedules: schedules.remove(name))
 
 
-async def _done(screen: Screen, name: str, word: str, act: Callable[[Schedules], Awaitable[PastFiring | None]]) -> int:
+async def _done(
+    screen: Screen, name: str, word: str, act: Callable[[Schedules], Awaitable[PastScheduledRun | None]]
+) -> int:
     async with Longhaul.connect() as app:
-        firing = await act(app.schedules)
-    screen.document({"schedule": name, word: True} | ({"firing": dataclasses.asdict(firing)} if firing else {}))
-    screen.show_folded(Text(one_line(f"{name} is {word}")), *([_past(firing)] if firing else []))
+        scheduled_run = await act(app.schedules)
+    screen.document(
+        {"schedule": name, word: True} | ({"scheduled_run": dataclasses.asdict(scheduled_run)} if scheduled_run else {})
+    )
+    screen.show_folded(Text(one_line(f"{name} is {word}")), *([_past(scheduled_run)] if scheduled_run else []))
     return 0
 
 
@@ -192,7 +198,7 @@ def _row(card: ScheduleCard) -> dict[str, object]:
     }
 
 
-def _shown(card: ScheduleCard) -> list[Text]:
+def _describe(card: ScheduleCard) -> list[Text]:
     state = (
         "paused" if card.paused else f"next {render_session.until(card.next_at)}" if card.next_at else "no further run"
     )
@@ -206,6 +212,6 @@ def _shown(card: ScheduleCard) -> list[Text]:
     ]
 
 
-def _past(firing: PastFiring) -> Text:
-    what = f"{firing.session} {firing.reply_id}" if firing.state == "asked" else firing.why
-    return Text(f"  {render.when(firing.at)}  {firing.state:<9}  {one_line(visible(what))}")
+def _past(scheduled_run: PastScheduledRun) -> Text:
+    what = f"{scheduled_run.session} {scheduled_run.reply_id}" if scheduled_run.state == "asked" else scheduled_run.why
+    return Text(f"  {render.when(scheduled_run.at)}  {scheduled_run.state:<9}  {one_line(visible(what))}")

@@ -23,14 +23,14 @@ from longhaul.starter.client.agent_files import agent_names
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.console.console_request import PATH
 from longhaul.starter.console.site import routes
+from longhaul.starter.dev_server.web_ui import host_name
 from longhaul.starter.folder_trust import trusted
-from longhaul.starter.hosting.own_process import keep_to_itself
-from longhaul.starter.provision.web_ui import host_name
 from longhaul.starter.serve.application import application
 from longhaul.starter.serve.connections import Connection
 from longhaul.starter.serve.requests import Served
 from longhaul.starter.serve.tokens import SCOPES, BadTokens, Caller, Tokens, issue
 from longhaul.starter.settings import Settings
+from longhaul.starter.worker_host.own_process import keep_to_itself
 
 DRAIN_SECONDS = 20
 """What requests get that are under way when the server is to end; event streams end at once."""

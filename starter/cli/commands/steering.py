@@ -1,4 +1,5 @@
-"""The commands that answer and steer sessions: approve, deny, result, settle, interrupt, stop, say, observe, notify."""
+"""The commands that answer and steer sessions: approve, deny, result, resolve, interrupt, stop, say, observe,
+notify."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -41,7 +42,7 @@ from longhaul.starter.cli.terminal.dialogs import (
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import decision_on
-from longhaul.starter.reach.pollers import time_at
+from longhaul.starter.connection.pollers import time_at
 from longhaul.starter.visible import one_line
 from longhaul.workflows.contract import PendingCall
 
@@ -140,8 +141,8 @@ async def deny(
 
 
 async def _decide(screen: Screen, name: Name, call_ids: Sequence[str], decision: DecisionFlags) -> int:
-    """Allow or deny the calls, in one letter that counts as a whole; without ids all that wait for a person. Those of
-    its sub-agents are answered in their sessions, in a letter for each."""
+    """Allow or deny the calls, in one operation that counts as a whole; without ids all that wait for a person. Those
+    of its sub-agents are answered in their sessions, in an operation for each."""
     async with connected() as app:
         root = await find_session(app, name)
         if decision.until is not None:
@@ -209,7 +210,7 @@ async def _from_editor(screen: Screen, session: Session, call: PendingCall) -> s
 
 
 async def _ask_about_each(screen: Screen, session: Session, calls: list[PendingCall], approver: str) -> int:
-    """Nobody has said what they looked at: so each call is shown, and a key decides. Sent as one letter."""
+    """Nobody has said what they looked at: so each call is shown, and a key decides. Sent as one operation."""
     answers = list[tuple[PendingCall, Allow | Deny]]()
     for place, call in enumerate(calls, 1):
         number = f"{place} of {len(calls)}: " if len(calls) > 1 else ""
@@ -240,8 +241,8 @@ def _decision_on(call_id: str, call: PendingCall | None, decision: DecisionFlags
     elif rules and call is not None:
         rules = list(call.suggested_rules)
     if isinstance(rules, list):
-        held = {"expires_at": decision.until or "", "reason": decision.why}
-        rules = [rule.model_copy(update=held) for rule in rules]
+        terms = {"expires_at": decision.until or "", "reason": decision.why}
+        rules = [rule.model_copy(update=terms) for rule in rules]
     word = "allow" if decision.allow else "deny"
     return decision_on(call or call_id, word, decision.reason, decision.input, rules)
 
@@ -304,7 +305,7 @@ async def result(
 
 
 @commands.command()
-async def settle(
+async def resolve(
     screen: Screen,
     name: Name,
     call: Annotated[str, typer.Argument(metavar="CALL", help="The id of the call whose outcome is unknown.")],
@@ -315,10 +316,10 @@ async def settle(
     approver: options.As = None,
 ) -> int:
     async with opened(name) as root:
-        session = await place_of(root, call, "settlement")
-        await session.settle(call, happened=happened, output=output, by=decider(approver), reason=reason)
+        session = await place_of(root, call, "resolution")
+        await session.resolve(call, happened=happened, output=output, by=decider(approver), reason=reason)
     screen.show(Text(one_line(f"resolved {call}: it {'happened' if happened else 'did not happen'}")))
-    screen.document({"session": session.id, "settled": call, "happened": happened})
+    screen.document({"session": session.id, "resolved": call, "happened": happened})
     return 0
 
 

@@ -217,10 +217,10 @@ async def inbox(
         found = await app.inbox(user=user, team=team, tool=tool, overdue=overdue)
         nothing = not (found.calls or found.stopped or found.silent)
         elsewhere = await _elsewhere(app, user) if nothing and user is not None else ""
-    for_people = ("person", "settlement", "budget")
+    for_people = ("person", "resolution", "budget")
     calls = render_inbox.most_urgent_first(_waiting(found))
     waiting = [each for each in calls if each.call.waits_for in for_people or each.call.asked is not None]
-    asleep = [each for each in calls if each.call.waits_for == "wake-up"]
+    asleep = [each for each in calls if each.call.waits_for == "event"]
     screen.document(_documents(found, waiting, asleep)[:limit])
     if found.silent:
         names = ", ".join(one_line(card.session_id) for card in found.silent[:10])
@@ -269,7 +269,7 @@ def _in_lines(
 
 def _waiting(found: Inbox) -> Iterator[WaitingLine]:
     for card, call in found.calls:
-        asleep = call.waits_for == "wake-up"
+        asleep = call.waits_for == "event"
         place = card if asleep else _answered_at(found, card, call)
         yield WaitingLine(card, call, place, found.root_of(card) or card)
 
@@ -314,8 +314,8 @@ def _row(place: SessionCard, call: PendingCall, card: SessionCard) -> dict[str, 
 
 def _stopped(card: SessionCard, status: Status) -> dict[str, object]:
     told = {"waits_for": "resume", "asked_at": card.waiting_since}
-    if status.hold:
-        return {**_named(card), **told, "hold": status.hold}
+    if status.quarantine:
+        return {**_named(card), **told, "quarantine": status.quarantine}
     return {**_named(card), **told, "paused_by": status.paused_by, "paused_why": status.paused_why}
 
 
@@ -369,7 +369,7 @@ async def _watch_all(screen: Screen, names: Sequence[Name], start: int | None) -
                     continue
                 if last != session.workflow_id:
                     last = session.workflow_id
-                    looks[last].begin_anew()
+                    looks[last].begin_again()
                 await looks[last].take(event)
                 if event.name == CLOSED:
                     screen.remark(Text(f"{one_line(session.id)} has closed", style="dim"))
@@ -389,7 +389,7 @@ class Look:
         self._headed = False
         self._progress: ReplyPrinter | None = None
 
-    def begin_anew(self) -> None:
+    def begin_again(self) -> None:
         """Something else was shown meanwhile: say once more what this is about."""
         self._headed = False
 

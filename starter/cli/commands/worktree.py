@@ -25,7 +25,7 @@ Branch = Annotated[str, typer.Argument(metavar="BRANCH", help="As `worktree list
 @group.command("list")
 async def list_worktrees(screen: Screen, *, repository: Repository = Path()) -> int:
     """List the working trees of sessions: branch, folder, session."""
-    found = await asyncio.to_thread(lambda: worktrees.listed(repository_at(repository.resolve())))
+    found = await asyncio.to_thread(lambda: worktrees.list_worktrees(repository_at(repository.resolve())))
     screen.document([{"branch": one.branch, "root": str(one.root), "workflow": one.session_key} for one in found])
     for one in found:
         screen.show_fields(*(Text(one_line(str(each))) for each in (one.branch, one.root, one.session_key)))

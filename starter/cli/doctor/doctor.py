@@ -1,4 +1,4 @@
-"""`longhaul doctor`: each check on one line, with the line that mends it; first the current folder's own files, and
+"""`longhaul doctor`: each check on one line, with the line that fixes it; first the current folder's own files, and
 the settings that hold in it.
 """
 
@@ -29,7 +29,7 @@ def settings_here() -> tuple[Settings, Check]:
         return SettingsOfTheUser(), _untrusted(error.found.folder)
     except BadSettingsFile as error:
         # That of the user raises here again.
-        return SettingsOfTheUser(), Check(NAME, ok=False, detail="its files cannot be used", mend=str(error))
+        return SettingsOfTheUser(), Check(NAME, ok=False, detail="its files cannot be used", fix=str(error))
 
 
 def _agents_here() -> Check:
@@ -42,8 +42,8 @@ def _agents_here() -> Check:
 
 
 def _untrusted(folder: Path) -> Check:
-    mend = f"read its longhaul.toml and agents/, then `longhaul trust {shlex.quote(str(folder))}`"
-    return Check(NAME, ok=False, detail=f"{folder} is not trusted: commands that need its files are refused", mend=mend)
+    fix = f"read its longhaul.toml and agents/, then `longhaul trust {shlex.quote(str(folder))}`"
+    return Check(NAME, ok=False, detail=f"{folder} is not trusted: commands that need its files are refused", fix=fix)
 
 
 commands = options.SubjectCommands()
@@ -74,4 +74,4 @@ async def doctor(screen: Screen) -> int:
 def _line(check: Check) -> Text:
     state = ("ok      ", "green") if check.ok else ("missing ", "red" if check.essential else "yellow")
     line = Text.assemble(state, (check.name, "bold"), f": {one_line(check.detail)}")
-    return line if check.ok else line.append(f"\n          {one_line(check.mend)}", "dim")
+    return line if check.ok else line.append(f"\n          {one_line(check.fix)}", "dim")

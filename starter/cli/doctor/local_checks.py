@@ -17,10 +17,10 @@ from longhaul.activities.process.sandbox import bwrap_problem
 from longhaul.activities.tools.skills import find_project_files, find_skills, skill_folders
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files import BadAgent, agent_names, named_agent
+from longhaul.starter.dev_server.temporal_cli import cache_directory
 from longhaul.starter.folder_trust import Untrusted
-from longhaul.starter.hosting.secret_values import BadSecrets, read_secrets
-from longhaul.starter.provision.temporal_cli import cache_directory
 from longhaul.starter.settings import Settings
+from longhaul.starter.worker_host.secret_values import BadSecrets, read_secrets
 
 PACKAGES = ("temporalio", "pydantic", "anthropic", "openai", "typer", "rich", "tree-sitter-bash", "redis")
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY")
@@ -33,7 +33,7 @@ class Check:
     name: str
     ok: bool
     detail: str
-    mend: str = ""
+    fix: str = ""
     """What to do about it, when it is not ok."""
     essential: bool = False
     """Without it nothing runs."""
@@ -59,9 +59,9 @@ def sandbox(settings: Settings) -> Check:
         possible = problem or "bubblewrap would work here: LONGHAUL_SANDBOX=proven"
         return Check("sandbox", ok=True, detail=f"off: commands that run without approval have no sandbox ({possible})")
     if problem:
-        mend = "install bubblewrap and allow it user namespaces; LONGHAUL_SANDBOX=off runs without, at your own risk"
+        fix = "install bubblewrap and allow it user namespaces; LONGHAUL_SANDBOX=off runs without, at your own risk"
         what = "no Bash command runs" if wanted == "all" else "even commands that only read ask"
-        return Check("sandbox", ok=False, detail=f"{wanted}: {what}, for {problem}", mend=mend)
+        return Check("sandbox", ok=False, detail=f"{wanted}: {what}, for {problem}", fix=fix)
     network = "with network" if settings.sandbox_network else "no network"
     rest = f"so does everything else, {network}" if wanted == "all" else "allowed commands run outside it"
     return Check("sandbox", ok=True, detail=f"{wanted}: commands that run without approval run in bubblewrap; {rest}")
@@ -88,11 +88,11 @@ def _installed(package: str) -> bool:
 
 def temporal_cli() -> Check:
     """Only looked for: a doctor does not download."""
-    mend = "run `longhaul dev`, which fetches or builds it, or install Temporal's CLI"
+    fix = "run `longhaul dev`, which fetches or builds it, or install Temporal's CLI"
     named = os.environ.get("LONGHAUL_TEMPORAL_CLI")
     found = named or shutil.which("temporal") or str(cache_directory() / "temporal")
     answer = _first_line([found, "--version"])
-    return Check("temporal cli", bool(answer), f"{found}: {answer}" if answer else "not found", mend)
+    return Check("temporal cli", bool(answer), f"{found}: {answer}" if answer else "not found", fix)
 
 
 def _first_line(command: list[str]) -> str:
@@ -130,7 +130,7 @@ def redis(url: str) -> Check:
             client.ping()
     except (RedisError, ValueError, OSError) as error:
         # The address may hold a password, and redis does not repeat it in its errors.
-        return Check("redis", ok=False, detail=f"{type(error).__name__}", mend="start Redis, or fix LONGHAUL_REDIS_URL")
+        return Check("redis", ok=False, detail=f"{type(error).__name__}", fix="start Redis, or fix LONGHAUL_REDIS_URL")
     return Check("redis", ok=True, detail="answers")
 
 
@@ -146,7 +146,7 @@ def agents_instructions() -> Iterator[Check]:
         except Untrusted:
             return
         except BadAgent as error:
-            yield Check(title, ok=False, detail="its file can't be used", mend=str(error))
+            yield Check(title, ok=False, detail="its file can't be used", fix=str(error))
 
 
 def _instructions(title: str, spec: AgentSpec, root: Path) -> Iterator[Check]:
@@ -157,12 +157,12 @@ def _instructions(title: str, spec: AgentSpec, root: Path) -> Iterator[Check]:
     try:
         skills = find_skills(skill_folders(spec.skills, root, left_out.append), root, note=left_out.append)
     except ApplicationError as error:
-        yield Check(title, ok=False, detail=error.message, mend="make the folder, or take it out of `skills`")
+        yield Check(title, ok=False, detail=error.message, fix="make the folder, or take it out of `skills`")
         return
     files = find_project_files(root, left_out.append) if own else []
     read = ", ".join((f"{len(skills)} skill{'' if len(skills) == 1 else 's'}", *(file.path for file in files)))
     detail = "; ".join((f"{read} in {root}", *left_out))
-    yield Check(title, ok=not left_out, detail=detail, mend="change or remove these files")
+    yield Check(title, ok=not left_out, detail=detail, fix="change or remove these files")
 
 
 def ripgrep() -> Check:
@@ -178,12 +178,12 @@ def secrets(settings: Settings) -> Check:
     try:
         names = sorted(read_secrets(settings))
     except BadSecrets as error:
-        return Check("secrets", ok=False, detail="can't be taken", mend=str(error))
+        return Check("secrets", ok=False, detail="can't be taken", fix=str(error))
     return Check("secrets", ok=True, detail=", ".join(names) or "none are set (LONGHAUL_SECRET_NAME)")
 
 
 def key(name: str) -> Check:
     """Whether it is set; its value goes nowhere."""
     is_set = bool(os.environ.get(name))
-    mend = f"export {name}=… where the worker starts, if you use that provider"
-    return Check(name, is_set, "set" if is_set else "not set", mend)
+    fix = f"export {name}=… where the worker starts, if you use that provider"
+    return Check(name, is_set, "set" if is_set else "not set", fix)

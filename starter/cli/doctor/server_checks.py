@@ -22,12 +22,12 @@ from temporalio.service import RPCError
 
 from longhaul.agent.plain.errors import MissingExtra
 from longhaul.starter.cli.doctor.local_checks import Check, why_not_writable
-from longhaul.starter.hosting.own_build import BadBuild, build_of, current_build, describe
-from longhaul.starter.provision.search_attributes import compare
-from longhaul.starter.reach.connection import BadConnection, Unreachable, blobs_of, connect, keyring_of
-from longhaul.starter.reach.pollers import workers
-from longhaul.starter.reach.storage_places import why_another_store, why_other_blobs
+from longhaul.starter.connection.connect import BadConnection, Unreachable, blobs_of, connect, keyring_of
+from longhaul.starter.connection.pollers import workers
+from longhaul.starter.connection.storage_places import why_another_store, why_other_blobs
+from longhaul.starter.dev_server.search_attributes import compare
 from longhaul.starter.settings import Settings
+from longhaul.starter.worker_host.own_build import BadBuild, build_of, current_build, describe
 from longhaul.stores.blobs.blobs import BlobsUnavailable, session_prefix
 from longhaul.stores.keys.keyring import BadKeysSetting, KeysUnavailable
 from longhaul.stores.state.open_store import open_store, why_not_shared
@@ -56,25 +56,25 @@ async def on_the_stores(settings: Settings) -> AsyncIterator[Check]:
 
 async def store(settings: Settings) -> Check:
     """The same that a worker opens, asked for a user that nobody is."""
-    mend = "fix LONGHAUL_STORE, here and for the workers, or start what it names"
+    fix = "fix LONGHAUL_STORE, here and for the workers, or start what it names"
     try:
         if settings.shared and (alone := why_not_shared(settings.store)):
-            return Check("store", ok=False, detail=alone, mend=mend, essential=True)
+            return Check("store", ok=False, detail=alone, fix=fix, essential=True)
         opened = open_store(settings.store, data_dir=settings.data_dir)
         try:
             await opened.list_sessions(NOBODY)
         finally:
             await opened.close()
     except (BadStoreSetting, StoreError) as error:
-        return Check("store", ok=False, detail=str(error), mend=mend, essential=True)
+        return Check("store", ok=False, detail=str(error), fix=fix, essential=True)
     kind = _scheme(settings.store)
     wrong = why_not_writable(Path(unquote(urlsplit(settings.store).path))) if kind == "file" else ""
-    return Check("store", not wrong, wrong or f"{kind or settings.store} answers", mend, essential=True)
+    return Check("store", not wrong, wrong or f"{kind or settings.store} answers", fix, essential=True)
 
 
 async def blobs(settings: Settings) -> Check:
     """Asked for the blobs of a session that nobody has."""
-    mend = "fix LONGHAUL_BLOBS, here and for the workers, or start what it names"
+    fix = "fix LONGHAUL_BLOBS, here and for the workers, or start what it names"
     try:
         opened = blobs_of(settings)
         try:
@@ -82,15 +82,15 @@ async def blobs(settings: Settings) -> Check:
         finally:
             await opened.close()
     except (Unreachable, BlobsUnavailable) as error:
-        return Check("blobs", ok=False, detail=str(error), mend=mend, essential=True)
+        return Check("blobs", ok=False, detail=str(error), fix=fix, essential=True)
     is_folder = _scheme(settings.blobs) in ("", "file")
     wrong = why_not_writable(Path(opened.place)) if is_folder else ""
-    return Check("blobs", not wrong, wrong or opened.place, mend, essential=True)
+    return Check("blobs", not wrong, wrong or opened.place, fix, essential=True)
 
 
 async def keys(settings: Settings) -> Check | None:
     """With which keys sessions are encrypted; None where they are not."""
-    mend = "fix LONGHAUL_MASTER_KEY and LONGHAUL_KEYS, here and for the workers, or start what they name"
+    fix = "fix LONGHAUL_MASTER_KEY and LONGHAUL_KEYS, here and for the workers, or start what they name"
     try:
         opened = keyring_of(settings)
         if opened is None:
@@ -100,7 +100,7 @@ async def keys(settings: Settings) -> Check | None:
         finally:
             await opened.close()
     except (BadKeysSetting, KeysUnavailable, MissingExtra) as error:
-        return Check("encryption", ok=False, detail=str(error), mend=mend, essential=True)
+        return Check("encryption", ok=False, detail=str(error), fix=fix, essential=True)
     return Check("encryption", ok=True, detail=f"on, with keys in {opened.place}", essential=True)
 
 
@@ -119,8 +119,8 @@ async def same_places(client: Client, settings: Settings) -> AsyncIterator[Check
 
 
 def _same(name: str, why: str) -> Check:
-    detail, _, mend = why.partition(": set ")
-    return Check(name, not why, detail or "no worker has another", f"set {mend}")
+    detail, _, fix = why.partition(": set ")
+    return Check(name, not why, detail or "no worker has another", f"set {fix}")
 
 
 async def durable(name: str, url: str) -> Check:
@@ -132,7 +132,7 @@ async def durable(name: str, url: str) -> Check:
     try:
         client, sentinels = connect(target_of(url)[0])
     except BadStoreSetting as error:
-        return Check(name, ok=False, detail=str(error), mend="fix the address")
+        return Check(name, ok=False, detail=str(error), fix="fix the address")
     try:
         found = await client.config_get(*WANTED)
     except (RedisError, OSError) as error:
@@ -174,9 +174,9 @@ async def on_the_server(settings: Settings) -> AsyncIterator[Check]:
             client = await connect(settings=settings if settings.master_key.get_secret_value() else None)
             info = await client.workflow_service.get_system_info(GetSystemInfoRequest())
     except (Unreachable, BadConnection, BadKeysSetting, TimeoutError, RPCError) as error:
-        detail, _, mend = str(error).partition("; ")
-        mend = mend or "start one with `longhaul dev`, or set TEMPORAL_ADDRESS"
-        yield Check("server", ok=False, detail=detail or "no answer", mend=mend, essential=True)
+        detail, _, fix = str(error).partition("; ")
+        fix = fix or "start one with `longhaul dev`, or set TEMPORAL_ADDRESS"
+        yield Check("server", ok=False, detail=detail or "no answer", fix=fix, essential=True)
         return
     where = f"{client.service_client.config.target_host}, namespace {client.namespace}, version {info.server_version}"
     yield Check("server", ok=True, detail=where, essential=True)
@@ -201,8 +201,8 @@ async def worker(client: Client, settings: Settings) -> Check:
     except RPCError as error:
         return Check("worker", ok=True, detail=f"unknown: {error.message}")
     seen = f"{len(found)} polled the task queue {queue!r} in the last minute"
-    mend = "start one with `longhaul worker`, or set LONGHAUL_TASK_QUEUE to theirs"
-    return Check("worker", bool(found), seen if found else f"none polls the task queue {queue!r}", mend)
+    fix = "start one with `longhaul worker`, or set LONGHAUL_TASK_QUEUE to theirs"
+    return Check("worker", bool(found), seen if found else f"none polls the task queue {queue!r}", fix)
 
 
 async def environment(client: Client, settings: Settings) -> AsyncIterator[Check]:
@@ -218,17 +218,17 @@ async def environment(client: Client, settings: Settings) -> AsyncIterator[Check
         )
         await _forget(client, name)
     except (RPCError, WorkflowFailureError) as error:
-        yield Check("worker's environment", ok=False, detail=f"no worker reports it ({error})", mend="its log says why")
+        yield Check("worker's environment", ok=False, detail=f"no worker reports it ({error})", fix="its log says why")
         return
     yield Check("worker's release", ok=True, detail=told.release or "not installed as a package")
     yield Check(WORKERS_KEYS, ok=True, detail=", ".join(told.keys) or "no key of a model provider is set")
-    mend = "run `make setup`, or install ripgrep, where the worker runs"
-    yield Check("worker's rg", bool(told.ripgrep), told.ripgrep or "not found: it lacks the tool Grep", mend)
+    fix = "run `make setup`, or install ripgrep, where the worker runs"
+    yield Check("worker's rg", bool(told.ripgrep), told.ripgrep or "not found: it lacks the tool Grep", fix)
     detail = told.sandbox or "bubblewrap works there"
     yield Check("worker's sandbox", not told.sandbox or settings.sandbox == "off", detail, "install bubblewrap there")
-    mend = "start its engine there, and build or load the image; no worker fetches one"
+    fix = "start its engine there, and build or load the image; no worker fetches one"
     for image, problem in told.images.items():
-        yield Check(f"worker's image {image}", not problem, problem or "a command ran in it", mend)
+        yield Check(f"worker's image {image}", not problem, problem or "a command ran in it", fix)
 
 
 async def _forget(client: Client, name: str) -> None:
@@ -243,7 +243,7 @@ async def versions(client: Client, settings: Settings) -> Check:
     try:
         build = build_of(settings)
     except BadBuild as error:
-        return Check("version", ok=False, detail=str(error), mend="unset it, or give it another name")
+        return Check("version", ok=False, detail=str(error), fix="unset it, or give it another name")
     if build is None:
         return Check("version", ok=True, detail="workers are not versioned")
     try:
@@ -251,7 +251,7 @@ async def versions(client: Client, settings: Settings) -> Check:
     except RPCError as error:
         return Check("version", ok=True, detail=f"unknown: {error.message}")
     detail = f"this is build {build.id!r} of {build.deployment!r}; the current one is {current or 'not set'!r}"
-    return Check("version", current == build.id, detail, mend=f"run `{build.promote_command}` where its workers run")
+    return Check("version", current == build.id, detail, fix=f"run `{build.promote_command}` where its workers run")
 
 
 async def search_attributes(client: Client, settings: Settings) -> Check:
@@ -262,14 +262,14 @@ async def search_attributes(client: Client, settings: Settings) -> Check:
     try:
         compared = await compare(client, SEARCH_ATTRIBUTES)
     except RPCError as error:
-        mend = "ask the server's operator, or set LONGHAUL_SEARCH_ATTRIBUTES=off"
-        return Check(name, ok=False, detail=f"can't be listed: {error.message}", mend=mend)
+        fix = "ask the server's operator, or set LONGHAUL_SEARCH_ATTRIBUTES=off"
+        return Check(name, ok=False, detail=f"can't be listed: {error.message}", fix=fix)
     if compared.others:
-        return Check(name, ok=False, detail="; ".join(map(str, compared.others)), mend=compared.remedy)
+        return Check(name, ok=False, detail="; ".join(map(str, compared.others)), fix=compared.remedy)
     flags = " ".join(f"--name {key} --type {kind}" for key, kind in compared.missing.items())
-    mend = f"start a worker, or run `temporal operator search-attribute create {flags}`"
+    fix = f"start a worker, or run `temporal operator search-attribute create {flags}`"
     missing = f"missing: {', '.join(compared.missing)}"
-    return Check(name, compared.is_complete, "registered" if compared.is_complete else missing, mend)
+    return Check(name, compared.is_complete, "registered" if compared.is_complete else missing, fix)
 
 
 async def timers(client: Client) -> Check:
@@ -293,5 +293,5 @@ async def timers(client: Client) -> Check:
     except RPCError as error:
         return Check(run, ok=True, detail=f"not measured: {error.message}")
     detail = f"a timer of 20 ms took {seconds * 1000:.0f} ms"
-    mend = "a stock server; run it with deploy/dynamicconfig.yaml, or use `longhaul dev`"
-    return Check(run, seconds < SLOW_SECONDS, detail, mend)
+    fix = "a stock server; run it with deploy/dynamicconfig.yaml, or use `longhaul dev`"
+    return Check(run, seconds < SLOW_SECONDS, detail, fix)

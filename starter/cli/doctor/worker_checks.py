@@ -11,7 +11,6 @@ from typing import Any
 
 import httpx
 
-from longhaul.activities.analysis import AnalyzerSetupError, load_analyzers
 from longhaul.activities.mcp.allowed_servers import BadMCPSetting
 from longhaul.activities.mcp.survey import Surveyed, surveying
 from longhaul.activities.models.failures.status_table import SetupError
@@ -25,17 +24,18 @@ from longhaul.activities.models.profiles import (
 )
 from longhaul.activities.models.providers import Providers
 from longhaul.activities.notify.notifications import BadNotifySetting, open_channels
+from longhaul.activities.risk_analysis import AnalyzerSetupError, load_analyzers
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.profiles import ModelProfile
 from longhaul.starter.cli.doctor.local_checks import Check
-from longhaul.starter.hosting.secret_values import BadSecrets, read_secrets
 from longhaul.starter.settings import Settings
+from longhaul.starter.worker_host.secret_values import BadSecrets, read_secrets
 from longhaul.stores.streams.open_streams import open_streams, reach
 from longhaul.stores.streams.streams import BadStreamsSetting, Streams, StreamsUnavailable
 
 SECONDS = 5.0
 """Within which an address has to say anything at all."""
-_MEND_MODEL = "fix [models.{name}] in longhaul.toml, or LONGHAUL_MODELS, where workers start"
+_FIX_MODEL = "fix [models.{name}] in longhaul.toml, or LONGHAUL_MODELS, where workers start"
 
 
 async def on_the_models(settings: Settings) -> AsyncIterator[Check]:
@@ -44,7 +44,7 @@ async def on_the_models(settings: Settings) -> AsyncIterator[Check]:
         tables = _tables(settings.models)
         places = read_key_places(settings.model_keys)
     except (BadProfiles, BadKeyPlaces) as error:
-        yield Check("models", ok=False, detail=str(error), mend=_MEND_MODEL.format(name="NAME"))
+        yield Check("models", ok=False, detail=str(error), fix=_FIX_MODEL.format(name="NAME"))
         return
     checks = [
         _check_model(name, table, Providers(os.environ, places, _read(name, table))) for name, table in tables.items()
@@ -74,22 +74,22 @@ def _read(name: str, table: Any) -> dict[str, ModelProfile]:
 
 
 async def _check_model(name: str, table: Any, providers: Providers) -> Check:
-    title, mend = f"model {name}", _MEND_MODEL.format(name=name)
+    title, fix = f"model {name}", _FIX_MODEL.format(name=name)
     try:
         profile = read_profiles({name: table})[name]
         called = providers.look_up(name, ModelConfig())
         address, key_env = providers.way(called) if called is not None else ("", NO_KEY)
     except (BadProfiles, SetupError) as error:
-        return Check(title, ok=False, detail=str(error), mend=mend)
+        return Check(title, ok=False, detail=str(error), fix=fix)
     told = f"{profile.provider}:{profile.model}{f' at {address}' if address else ''}"
     if key_env != NO_KEY and not os.environ.get(key_env, "").strip():
         detail = f"{told}: its key is missing, {key_env} is not set here"
-        return Check(title, ok=False, detail=detail, mend=f"export {key_env}=… where the worker starts")
+        return Check(title, ok=False, detail=detail, fix=f"export {key_env}=… where the worker starts")
     if address and (why := await _silent(address)):
-        return Check(title, ok=False, detail=f"{told}: the address does not answer ({why})", mend=mend)
+        return Check(title, ok=False, detail=f"{told}: the address does not answer ({why})", fix=fix)
     if not tells_family(profile):
         detail = f"{told}: its family is unknown, so its window, thinking and limits are guessed"
-        return Check(title, ok=False, detail=detail, mend=f'write family = "…", or "other", into [models.{name}]')
+        return Check(title, ok=False, detail=detail, fix=f'write family = "…", or "other", into [models.{name}]')
     return Check(title, ok=True, detail=f"{told}, {'no key' if key_env == NO_KEY else f'{key_env} is set'}")
 
 
@@ -103,7 +103,7 @@ async def _silent(address: str) -> str:
     return ""
 
 
-_MEND_SERVER = "fix [mcp.{name}] in longhaul.toml, or LONGHAUL_MCP, where workers start; or start the server"
+_FIX_SERVER = "fix [mcp.{name}] in longhaul.toml, or LONGHAUL_MCP, where workers start; or start the server"
 
 
 async def on_the_mcp_servers(settings: Settings) -> AsyncIterator[Check]:
@@ -118,19 +118,19 @@ async def on_the_mcp_servers(settings: Settings) -> AsyncIterator[Check]:
             for found in await asyncio.gather(*map(survey.ask, survey.operators)):
                 yield _check_server(found)
     except BadMCPSetting as error:
-        yield Check("mcp", ok=False, detail=str(error), mend=_MEND_SERVER.format(name="NAME"))
+        yield Check("mcp", ok=False, detail=str(error), fix=_FIX_SERVER.format(name="NAME"))
 
 
 def _check_server(server: Surveyed) -> Check:
-    name, mend = f"mcp {server.name}", _MEND_SERVER.format(name=server.name)
+    name, fix = f"mcp {server.name}", _FIX_SERVER.format(name=server.name)
     if server.toolbox is None:
-        return Check(name, ok=False, detail=server.told[0], mend=mend)
+        return Check(name, ok=False, detail=server.told[0], fix=fix)
     about = server.toolbox.descriptors(server.toolbox.names)
     effects = Counter(one.effect.value for one in about)
     shown = ", ".join(f"{count} {effect}" for effect, count in sorted(effects.items()))
     detail = f"{len(about)} tools{f' ({shown})' if shown else ''} at {server.address}"
     return Check(
-        name, ok=not server.told, detail=f"{detail}; {'; '.join(server.told)}" if server.told else detail, mend=mend
+        name, ok=not server.told, detail=f"{detail}; {'; '.join(server.told)}" if server.told else detail, fix=fix
     )
 
 
@@ -150,7 +150,7 @@ async def on_the_wiring(settings: Settings) -> AsyncIterator[Check]:
 async def streams(settings: Settings) -> Check:
     """Written to as a worker does, and read from as a client does, at the address that sessions tell."""
     what = "LONGHAUL_REDIS_URL" if settings.redis_url else "LONGHAUL_DATA_DIR"
-    mend = f"start what {what} names, or fix it; until then replies appear when they are complete"
+    fix = f"start what {what} names, or fix it; until then replies appear when they are complete"
     try:
         opened = open_streams(settings.redis_url, data_dir=settings.data_dir)
         try:
@@ -158,7 +158,7 @@ async def streams(settings: Settings) -> Check:
         finally:
             await opened.close()
     except (BadStreamsSetting, StreamsUnavailable) as error:
-        return Check("live streams", ok=False, detail=str(error), mend=mend)
+        return Check("live streams", ok=False, detail=str(error), fix=fix)
     place = "Redis" if settings.redis_url else "the data directory, for clients on this machine"
     return Check("live streams", ok=True, detail=f"written and read in {place}")
 
@@ -183,7 +183,7 @@ def notify(settings: Settings) -> Check:
     try:
         found = open_channels(settings.notify)
     except BadNotifySetting as error:
-        return Check("notify", ok=False, detail=str(error), mend="fix LONGHAUL_NOTIFY where workers start")
+        return Check("notify", ok=False, detail=str(error), fix="fix LONGHAUL_NOTIFY where workers start")
     return Check("notify", ok=True, detail=f"{len(found)} target{'' if len(found) == 1 else 's'}")
 
 
@@ -192,5 +192,5 @@ def analyzers(settings: Settings) -> Check:
     try:
         found = load_analyzers(settings.analyzers)
     except AnalyzerSetupError as error:
-        return Check("analyzers", ok=False, detail=str(error), mend="fix LONGHAUL_ANALYZERS where workers start")
+        return Check("analyzers", ok=False, detail=str(error), fix="fix LONGHAUL_ANALYZERS where workers start")
     return Check("analyzers", ok=True, detail=", ".join(found))

@@ -63,7 +63,7 @@ class SubAgents:
         calls = sorted(f"{each.card.workflow_id} {call.call_id}" for each in found for call in each.asks)
         if calls != self._asking:
             self._asking, self._changed_at = calls, now
-            return found, False  # another one may have begun that the index does not know yet
+            return found, False  # another one may have started that the index does not know yet
         return found, stands_still
 
 
@@ -123,7 +123,7 @@ class Conversation:
         self._sits_up = stays is True
         self.reply_id: str | None = None
         """The reply that Ctrl-C is for; None while there is none."""
-        self.has_begun = False
+        self.has_started = False
         """Something was asked, now or before: one can come back to it."""
         self.interrupted = False
         """An interrupt is under way: a question asked now would block its being sent."""
@@ -138,7 +138,7 @@ class Conversation:
 
     async def see_through(self, reply_id: str, start: int) -> Outcome:
         """Show events from `start` on, until the reply ends or nothing goes on without an answer from elsewhere."""
-        self.reply_id, self.has_begun = reply_id, True
+        self.reply_id, self.has_started = reply_id, True
         self._may_ask()
         printer = ReplyPrinter(self._screen, self.session, reply_id)
         paused, sub_agents = PausedSession(self.session, self._screen), SubAgents(self.session)
@@ -224,7 +224,7 @@ class Conversation:
             status = await self.session.status()
         except NoSession:
             return None
-        self.has_begun = True
+        self.has_started = True
         # As of one moment: a reply that ends meanwhile is neither left out of both nor shown twice.
         turns = await last_turns(self.session, status)
         self._screen.show(*shown_again(turns, self._screen))
@@ -239,20 +239,20 @@ class Conversation:
     async def _standing_still(self, printer: ReplyPrinter, reply_id: str) -> list[PendingCall]:
         """The calls without whose answers nothing moves: ours, or those of a reply that ours is queued behind."""
         sleeps = printer.asleep and not self._sits_up
-        may_wait = printer.asked or printer.doubted or not printer.begun or sleeps
+        may_wait = printer.asked or printer.doubted or not printer.started or sleeps
         if self.interrupted or printer.running or printer.decided or not may_wait:
             return []
         pending = await self.session.own_pending()
         printer.know(pending)
         if (
-            any(call.waits_for == "settlement" for call in pending)
+            any(call.waits_for == "resolution" for call in pending)
             and (await self.session.status()).status != "waiting"
         ):
             return []  # such a call holds up nothing where the agent goes on without an answer
-        return [call for call in pending if not printer.begun or call.reply_id == reply_id]
+        return [call for call in pending if not printer.started or call.reply_id == reply_id]
 
     async def _decide(self, printer: ReplyPrinter, pending: Sequence[PendingCall]) -> bool:
-        """Ask the person about each call, and send the answers in one letter; False when nothing was decided."""
+        """Ask the person about each call, and send the answers in one operation; False when nothing was decided."""
         if not self._screen.answers:
             return False
         asked = [call for call in pending if call.waits_for == "person" and call.call_id not in self.left]
@@ -342,7 +342,7 @@ class Conversation:
         except Refused as refusal:
             self._screen.show(Text(harmless(str(refusal)), style="yellow"))
             return
-        if printer.begun:
+        if printer.started:
             printer.decided.update(call.call_id for call, _ in answers)
 
     async def _ended(self, reply_id: str) -> Outcome:

@@ -16,7 +16,7 @@ from rich.text import Text
 from temporalio.client import WorkflowQueryFailedError
 from temporalio.service import RPCError
 
-from longhaul.agent.letters.result_operations import ACTIONS
+from longhaul.agent.operations.result_operations import ACTIONS
 from longhaul.agent.plain.errors import Damaged, Unavailable
 from longhaul.agent.plain.json_schemas import unusable, wrong_places
 from longhaul.agent.plain.text import parsed

@@ -40,7 +40,8 @@ async def await_key(question: str, keys: str, gone: asyncio.Event) -> str | None
 
 
 def ask_key(question: str, keys: str) -> str | None:
-    """One of `keys`, at once; elsewhere than on a terminal that can do so, the first letter of a line. None for Ctrl-D.
+    """One of `keys`, at once; elsewhere than on a terminal that can do so, the first letter of a line. None for
+    Ctrl-D.
 
     Raises KeyboardInterrupt on Ctrl-C.
     """

@@ -93,7 +93,7 @@ class PromptScreen(Screen):
         """Of each line that stands below."""
         self._drawn_at = 0
         self._rows_more = 0
-        """Of what stood there before it was drawn anew, and is still to be taken away."""
+        """Of what stood there before it was drawn again, and is still to be taken away."""
         self._prompt: PromptSession[str] = PromptSession(
             history=_kept(history),
             key_bindings=_keys(take, interrupt),
@@ -108,19 +108,19 @@ class PromptScreen(Screen):
     async def open(self, typed: str = "") -> None:
         """Give each line that is typed to `take`, until Ctrl-D. `typed`: what was typed before. Several lines of it
         may be something pasted: none is given before a person has seen them."""
-        *lines, begun = typed.split("\n")
-        if begun.startswith(CTRL_D):
+        *lines, started = typed.split("\n")
+        if started.startswith(CTRL_D):
             return
-        begun = begun.partition(CTRL_D)[0]
+        started = started.partition(CTRL_D)[0]
         if len(lines) > 1:
-            begun = "\n".join([*lines, begun])
+            started = "\n".join([*lines, started])
         elif lines:
             self._take(lines[0])
         while True:
             try:
                 # It returns by keys alone that are not ours: what was typed is not lost by them.
-                self._take(await self._prompt.prompt_async(self._message, default=begun, handle_sigint=False))
-                begun = ""
+                self._take(await self._prompt.prompt_async(self._message, default=started, handle_sigint=False))
+                started = ""
             except EOFError:
                 return
 
@@ -184,7 +184,7 @@ def _keys(take: Callable[[str], None], interrupt: Callable[[], None]) -> KeyBind
 
     @keys.add("enter", filter=~is_searching)
     def _(event: KeyPressEvent) -> None:
-        # The prompt does not end with a line: keys that come before the next one has begun would be lost.
+        # The prompt does not end with a line: keys that come before the next one has started would be lost.
         line = event.current_buffer.text
         event.current_buffer.reset(append_to_history=True)
         take(line)
@@ -295,7 +295,7 @@ class LiveChat:
         for task in (self._typing, *work):
             if not task.cancelled() and (error := task.exception()) is not None:
                 raise error
-        if self.conversation.has_begun:
+        if self.conversation.has_started:
             how = shlex.join(["longhaul", "chat", "--session", self.session.id, *flags_of(self.session)])
             word = "the session continues" if self.conversation.reply_id is not None else "to come back"
             self.screen.remark(Text(f"{word}: {one_line(how)}", "dim"))

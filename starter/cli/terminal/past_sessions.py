@@ -41,8 +41,8 @@ async def last_turns(session: Session, status: Status) -> list[Msg]:
 
 def of_turns(messages: Sequence[Msg], reply_id: str) -> list[Msg]:
     """From the request before the last one on, up to the reply."""
-    begun = next((place for place, one in enumerate(messages) if reply_id and one.id == reply_id), len(messages))
-    before = list(messages[:begun])
+    started = next((place for place, one in enumerate(messages) if reply_id and one.id == reply_id), len(messages))
+    before = list(messages[:started])
     asked = [
         place
         for place, message in enumerate(before)
@@ -67,7 +67,7 @@ def shown_again(messages: Sequence[Msg], screen: Screen) -> Iterator[Text]:
         messages,
         width=screen.width,
         whole_by=lambda call_id: f"/output {call_id}",
-        said=laid_out if screen.renders else render.said,
+        said=laid_out if screen.renders else render.model_text,
     )
 
 
@@ -110,7 +110,7 @@ class PausedSession:
             return self._still
         status = await self._session.status()
         before, self._unsure = self._still, status.stepping
-        self._still = bool(status.hold or status.paused_since) and not status.stepping
+        self._still = bool(status.quarantine or status.paused_since) and not status.stepping
         if self._still and not before:
             self._told = True
             self._screen.show(*render_session.standing_still(status))

@@ -22,7 +22,16 @@ from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.cli.terminal.sounds import sounds_in
 from longhaul.starter.cli.terminal.streamed_text import StreamedText, writer_for
 from longhaul.starter.client.session import Session
-from longhaul.starter.render import FAILED_LINES, LISTS_TASKS, asked, decided, end_of, line_of, stillness, stopped
+from longhaul.starter.render import (
+    FAILED_LINES,
+    LISTS_TASKS,
+    decided,
+    end_of,
+    line_of,
+    stillness,
+    stopped,
+    waiting_calls_text,
+)
 from longhaul.starter.visible import harmless, one_line
 from longhaul.workflows.contract import PendingCall
 
@@ -188,7 +197,7 @@ class ReplyPrinter:
         self._edited: set[str] = set()
         self._output: dict[str, str] = {}
         self._data: dict[str, list[DataBlock]] = {}
-        self.begun = False
+        self.started = False
         self.ended = False
         self.running: set[str] = set()
         self.asked: set[str] = set()
@@ -223,8 +232,8 @@ class ReplyPrinter:
             self._streamed.left()
 
     def joins(self, reply_id: str) -> None:
-        """The request has become a part of another reply, which has begun."""
-        self._reply_id, self.begun = reply_id, True
+        """The request has become a part of another reply, which has started."""
+        self._reply_id, self.started = reply_id, True
 
     async def take(self, event: AgentEvent) -> None:
         """Note and print one event."""
@@ -232,7 +241,7 @@ class ReplyPrinter:
             self._progress.take(event)
         match event.type:
             case "REPLY_START":
-                self.begun = True
+                self.started = True
             case _ if not event.seq:
                 self._live(event)
             case "TEXT_BLOCK_DELTA" | "THINKING_BLOCK_DELTA":
@@ -258,7 +267,7 @@ class ReplyPrinter:
 
     def _stand_below(self) -> None:
         """Nothing where it waits: a person who is asked reads what was printed."""
-        working = self.begun and not self.ended and not self.asked
+        working = self.started and not self.ended and not self.asked
         self._screen.below.put("running", self._runs or None)
         self._screen.below.put("pace", self._progress if working else None)
 
@@ -272,7 +281,7 @@ class ReplyPrinter:
             case "TOOL_RESULT_START":
                 self._started(event)
             case "TOOL_RESULT_TEXT_DELTA":
-                self._said(event)
+                self._print_output(event)
             case "TOOL_RESULT_DATA_DELTA":
                 self._data.setdefault(event.tool_call_id, []).append(event.data_block())
             case "TOOL_RESULT_END":
@@ -296,7 +305,7 @@ class ReplyPrinter:
         self._output[call_id] = ""
         self._runs.started(call_id, *self._calls.get(call_id, (event.tool_call_name, "")), event.created_at)
 
-    def _said(self, event: AgentEvent) -> None:
+    def _print_output(self, event: AgentEvent) -> None:
         before = self._output.get(event.tool_call_id, "")
         between = "\n" if before and event.block_id else ""  # parts of a result stand below each other
         self._output[event.tool_call_id] = f"{before}{between if event.delta else ''}{event.delta}"
@@ -378,7 +387,7 @@ class ReplyPrinter:
         if event.type == "USER_CONFIRM_RESULT":
             self._screen.show(*decided(event, lambda call_id: self._calls.get(call_id, (call_id, ""))[0]))
         else:
-            self._screen.show(*asked(event))
+            self._screen.show(*waiting_calls_text(event))
 
     def _finished(self, event: AgentEvent) -> None:
         self.ended = True

@@ -21,7 +21,7 @@ from rich.text import Text
 from longhaul.starter.cli.terminal.sounds import Sounds
 from longhaul.starter.cli.terminal.text_layout import MarkdownText, Painting, folded, joined
 
-Notices = Literal["auto", "osc9", "osc777", "off"]
+Notifications = Literal["auto", "osc9", "osc777", "off"]
 LONGEST = 120
 _OSC9 = frozenset({"iterm.app", "wezterm", "ghostty", "warpterminal"})
 """Names that terminals give themselves in TERM_PROGRAM."""
@@ -31,11 +31,11 @@ _STEERS = str.maketrans({";": ",", "<": "(", ">": ")", "&": "+"})
 """`;` parts the fields of OSC 777, and some desktops read a notification as markup."""
 
 
-def notification(text: str, notices: Notices, environment: Mapping[str, str]) -> str:
+def notification(text: str, notifications: Notifications, environment: Mapping[str, str]) -> str:
     """What makes this terminal tell the desktop; empty where it does not know how, and a terminal that knows neither
     might print it. `text`: on one line; of what could steer a terminal nothing is left in it."""
     said = "".join(char for char in text.translate(_STEERS) if char.isprintable())[:LONGEST]
-    match _kind(environment) if notices == "auto" else notices:
+    match _kind(environment) if notifications == "auto" else notifications:
         case "osc9":
             # Behind `9;` a number is another command of some terminals, so no name stands there.
             return f"\x1b]9;Longhaul: {said}\x07"
@@ -45,7 +45,7 @@ def notification(text: str, notices: Notices, environment: Mapping[str, str]) ->
             return ""
 
 
-def _kind(environment: Mapping[str, str]) -> Notices:
+def _kind(environment: Mapping[str, str]) -> Notifications:
     # tmux and screen keep the sequence to themselves, and the variables may be those of the terminal around them.
     if environment.get("TMUX") or environment.get("STY"):
         return "off"
@@ -121,7 +121,7 @@ class Screen:
 
     whole_by = ""
     """What shows all that a call has answered, where somebody may type it here; else it is a command."""
-    notices: Notices = "auto"
+    notifications: Notifications = "auto"
     """How the terminal tells the desktop that somebody is waited for."""
 
     def __init__(self, *, as_json: bool = False, play: bool = False) -> None:
@@ -227,7 +227,7 @@ class Screen:
         """Call somebody who looks elsewhere, and say why where the terminal can tell the desktop."""
         if self.renders:
             self.out.bell()
-            self.out.file.write(notification(why, self.notices, os.environ))
+            self.out.file.write(notification(why, self.notifications, os.environ))
             self.out.file.flush()
 
     def hide(self) -> None:

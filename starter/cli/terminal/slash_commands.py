@@ -302,9 +302,12 @@ class Commands:
 
     def _do_beside(self, work: Coroutine[Any, Any, None]) -> None:
         """It takes its time, and what is typed meanwhile must not wait with it."""
-        self._beside = [*(task for task in self._beside if not task.done()), asyncio.create_task(self._told(work))]
+        self._beside = [
+            *(task for task in self._beside if not task.done()),
+            asyncio.create_task(self._report_refusal(work)),
+        ]
 
-    async def _told(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _report_refusal(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
         except (NoSession, Refused, CompressionFailed, CompressionPending) as error:

@@ -17,7 +17,7 @@ from longhaul.starter.client.reading.live_stream import LOST, RESTARTED
 from longhaul.starter.visible import harmless, one_line
 
 PIECES: dict[str, Callable[[str], Text]] = {
-    "TEXT_BLOCK_DELTA": render.said,
+    "TEXT_BLOCK_DELTA": render.model_text,
     "THINKING_BLOCK_DELTA": render.thought,
 }
 DRAWN_CHARS = 4_000
@@ -133,7 +133,7 @@ class StreamedText:
 
     def recorded(self, event: AgentEvent) -> None:
         """The whole text of a block."""
-        shown = self._shown(event.type)
+        shown = self._shown_text(event.type)
         if shown and event.delta.startswith(shown):
             if rest := event.delta[len(shown) :]:
                 self._writer.say(event.type, rest)
@@ -166,7 +166,7 @@ class StreamedText:
         self._blocks[-1][2].append(event.delta)
         self._writer.say(event.type, event.delta)
 
-    def _shown(self, kind: str) -> str:
+    def _shown_text(self, kind: str) -> str:
         """Of the first block of this kind; blank ones are not recorded."""
         while self._blocks:
             found, _, pieces = self._blocks.pop(0)

@@ -81,13 +81,13 @@ def _write(console: Console, text: str) -> None:
 
 def rows_of(cells: list[int], painted_at: int, width: int) -> int:
     """Rows that lines of so many cells take, painted at a width, now that the terminal may have another one."""
-    if width >= painted_at or not breaks_anew():
+    if width >= painted_at or not breaks_again():
         return len(cells)
     return sum(max(-(-each // max(width, 1)), 1) for each in cells)
 
 
-def breaks_anew() -> bool:
-    """Whether the terminal lays long lines out anew when it becomes narrower: most do; xterm and screen cut them."""
+def breaks_again() -> bool:
+    """Whether the terminal lays long lines out again when it becomes narrower: most do; xterm and screen cut them."""
     inside = "TMUX" in os.environ
     cuts = "XTERM_VERSION" in os.environ or "STY" in os.environ or os.environ.get("TERM", "") in _NEVER_BREAKS
     return inside or not cuts
@@ -147,7 +147,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 class MarkdownBlocks:
-    """One text, fed piece by piece; gives each block when the next one has begun."""
+    """One text, fed piece by piece; gives each block when the next one has started."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []

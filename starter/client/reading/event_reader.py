@@ -15,7 +15,7 @@ from longhaul.starter.client.hooks import Printing
 from longhaul.starter.client.reading.glance import Moves
 from longhaul.starter.client.reading.live_stream import LiveEvents, LiveStream, ToldEnds, ToldOnce
 from longhaul.starter.client.reading.queries import NoReply
-from longhaul.starter.reach.query_retries import Pauses
+from longhaul.starter.connection.query_retries import Pauses
 from longhaul.starter.visible import one_line
 from longhaul.stores.streams.streams import PIECES, Item
 from longhaul.workflows.contract import EventPage, PendingCall, ReplyResult
@@ -131,8 +131,8 @@ class Following:
             self._items = await self._heard(self._stream, 0)
             self._more_is_recorded = any(item.kind in _SURELY_RECORDED for item in self._items)
         # What begins in these lines may come after all that the page records: a call's words after the result before.
-        begun = {item.call for item in self._items if item.kind == "begin"}
-        return [event for item in self._items if item.call not in begun for event in self._live.of(item)]
+        started = {item.call for item in self._items if item.kind == "begin"}
+        return [event for item in self._items if item.call not in started for event in self._live.of(item)]
 
     async def _listen(self) -> list[Item]:
         now = asyncio.get_running_loop().time()
@@ -421,7 +421,7 @@ async def message_of(
             found = await result(reply_id)
             if found.message is not None and found.status in ("finished", "waiting"):
                 if stream.silent:
-                    stream.doubt()
+                    stream.unknown_outcome()
                 return found.message
             if found.status == "unknown":
                 raise NoReply(f"the session knows no reply {reply_id!r}")

@@ -16,7 +16,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from longhaul.agent.plain.measures import iso
 from longhaul.starter.client.reading.queries import Asking
-from longhaul.starter.reach.query_retries import Pauses
+from longhaul.starter.connection.query_retries import Pauses
 from longhaul.workflows.contract import CALL_MODEL, CHECKPOINT, COMPRESS, STATUS, Status
 
 TIMEOUT = timedelta(seconds=5)
@@ -133,13 +133,13 @@ async def with_newest_try(asking: Asking, status: Status) -> Status:
             newest = {
                 "attempt": max(one.attempt - 1, 1),
                 "next_try": next_try,
-                "why": await _said(asking, one.last_failure),
+                "why": await _reason_of(asking, one.last_failure),
             }
             return status.model_copy(update={"outage": status.outage.model_copy(update=newest)})
     return status
 
 
-async def _said(asking: Asking, failure: Failure) -> str:
+async def _reason_of(asking: Asking, failure: Failure) -> str:
     """Why it failed; it may be encrypted."""
     context = WorkflowSerializationContext(asking.client.namespace, asking.handle.id)
     told = await asking.client.data_converter.with_context(context).decode_failure(failure)

@@ -1,7 +1,7 @@
 """One session's live stream: its items as events, in order, of the newest attempt alone, and each word of a reply
 once.
 
-Reading it never fails, it only goes silent: what was not told live, the record tells.
+Reading it never fails, it only goes silent: what was not told live, the journal tells.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from temporalio.client import Client, WorkflowQueryFailedError
 
 from longhaul.agent.views.event_types import AgentEvent, EventType, Live
 from longhaul.starter.client.reading.queries import Asking
-from longhaul.starter.reach.connection import keyring_in
+from longhaul.starter.connection.connect import keyring_in
 from longhaul.starter.settings import Settings
 from longhaul.stores.streams.open_streams import decrypting, reach
 from longhaul.stores.streams.streams import (
@@ -76,7 +76,7 @@ class LiveStream:
             if known is None and guess:
                 known = _last_told.get(self._asking.client)
                 self._guessed = known is not None
-            await self._reach(await self._told() if known is None else known)
+            await self._reach(await self._ask_session() if known is None else known)
         return self.reached
 
     async def make_sure(self) -> None:
@@ -85,7 +85,7 @@ class LiveStream:
             self._guessed = False
             await self.look_again()
 
-    def doubt(self) -> None:
+    def unknown_outcome(self) -> None:
         """The session came to something of which this stream said nothing: who reads it next asks where it is."""
         if self.reached and self._asking.stream_address == self._address:
             self._asking.stream_address = None
@@ -138,12 +138,12 @@ class LiveStream:
 
     async def look_again(self) -> None:
         """Where the session's stream is by now: another worker may write to another one, or it has come back."""
-        address = await self._told()
+        address = await self._ask_session()
         if address != self._address or self.trouble:
             await self.aclose()
             await self._reach(address)
 
-    async def _told(self) -> str:
+    async def _ask_session(self) -> str:
         """By the session: the client's own folders may be others than the worker's. Empty: of no stream."""
         try:
             told = await self._asking.query("stream", str)
@@ -177,12 +177,12 @@ class ToldEnds:
 
     def __init__(self, reply_id: str) -> None:
         self._reply_id = reply_id
-        self._begun = False
-        """Whether the reply is the newest one that was begun: of others nothing is told."""
+        self._started = False
+        """Whether the reply is the newest one that was started: of others nothing is told."""
 
     def is_made(self, reply_id: str) -> None:
         """The reply is being made, perhaps as a part of that one."""
-        self._reply_id, self._begun = reply_id, True
+        self._reply_id, self._started = reply_id, True
 
     def hear(self, line: bytes) -> bool:
         """Whether it may have ended by then, or wait for somebody."""
@@ -192,15 +192,15 @@ class ToldEnds:
         if item is None or item.kind != "wake" or item.name != SETTLED:
             return False
         if not item.text:
-            return self._begun
-        before, self._begun = self._begun, item.text == self._reply_id
-        return before and not self._begun
+            return self._started
+        before, self._started = self._started, item.text == self._reply_id
+        return before and not self._started
 
 
 RESTARTED = "restarted"
 """Name of the CUSTOM event: what was shown of this call does not count, it is made once more."""
 LOST = "lost"
-"""Name of the CUSTOM event: some of what is shown of this call is missing; the record will have it."""
+"""Name of the CUSTOM event: some of what is shown of this call is missing; the journal will have it."""
 
 _TYPES: dict[str, tuple[EventType | None, EventType, EventType | None]] = {
     "text": ("TEXT_BLOCK_START", "TEXT_BLOCK_DELTA", "TEXT_BLOCK_END"),
@@ -208,7 +208,7 @@ _TYPES: dict[str, tuple[EventType | None, EventType, EventType | None]] = {
     "tool_call": ("TOOL_CALL_START", "TOOL_CALL_DELTA", "TOOL_CALL_END"),
     "output": (None, "TOOL_RESULT_TEXT_DELTA", None),
 }
-"""Kind of a piece to the events of its block. A result's start and end are the record's alone."""
+"""Kind of a piece to the events of its block. A result's start and end are the journal's alone."""
 
 
 @dataclass(slots=True)
@@ -267,9 +267,9 @@ class LiveEvents:
         if gap and not call.lost:
             call.lost = call.told = True
             yield self._event(item, "CUSTOM", name=LOST)
-        yield from self._told(call, item)
+        yield from self._ask_session(call, item)
 
-    def _told(self, call: _Call, item: Item) -> Iterator[AgentEvent]:
+    def _ask_session(self, call: _Call, item: Item) -> Iterator[AgentEvent]:
         if item.kind == "begin" and item.call.startswith("model:"):
             call.told = True
             yield self._event(item, "MODEL_CALL_START", model_name=item.name)
@@ -316,7 +316,7 @@ class LiveEvents:
 
 
 WITHDRAWN = "withdrawn"
-"""Name of the CUSTOM event: what was told live of this block is not in the record; what is follows whole."""
+"""Name of the CUSTOM event: what was told live of this block is not in the journal; what is follows whole."""
 
 _DELTAS = ("TEXT_BLOCK_DELTA", "THINKING_BLOCK_DELTA", "TOOL_CALL_DELTA", "TOOL_RESULT_TEXT_DELTA")
 
@@ -339,9 +339,9 @@ class ToldOnce:
 
     def __init__(self) -> None:
         self._blocks: dict[tuple[str, str], _Block] = {}
-        """By call and block, in the order in which they were begun."""
+        """By call and block, in the order in which they were started."""
         self._broken: set[str] = set()
-        """Live calls of which pieces are missing: from there on the record tells them."""
+        """Live calls of which pieces are missing: from there on the journal tells them."""
 
     def of(self, event: AgentEvent) -> list[AgentEvent]:
         if event.live is not None:
@@ -387,7 +387,7 @@ class ToldOnce:
         return [] if block.blank else [event.model_copy(update={"delta": said})]
 
     def _next(self, event: AgentEvent) -> _Block | None:
-        """The first that was told of this kind: the record has another id for it, and for its call perhaps, too. Of a
+        """The first that was told of this kind: the journal has another id for it, and for its call perhaps, too. Of a
         tool's output the one of the call."""
         output = event.type == "TOOL_RESULT_TEXT_DELTA"
         for key, block in self._blocks.items():
@@ -400,7 +400,7 @@ class ToldOnce:
         return None
 
     def _left_over(self, calls: str, event: AgentEvent) -> list[AgentEvent]:
-        """Of these calls, what the record has nothing of."""
+        """Of these calls, what the journal has nothing of."""
         left = {key: block for key, block in self._blocks.items() if key[0].startswith(calls)}
         self._blocks = {key: block for key, block in self._blocks.items() if key not in left}
         return [_withdrawn(block, event) for block in left.values() if not block.blank]

@@ -15,19 +15,19 @@ from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverse
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle, WorkflowQueryFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from longhaul.agent.letters.settings_operations import listed
-from longhaul.agent.life.rollover_state import Carried
+from longhaul.agent.incarnation.continued_state import Carried
+from longhaul.agent.journal import Journal
+from longhaul.agent.operations.settings_operations import list_rules
 from longhaul.agent.plain.errors import Damaged, LonghaulError, Unavailable
-from longhaul.agent.record import Record
-from longhaul.agent.views.events import EventFold
+from longhaul.agent.views.events import EventReducer
 from longhaul.agent.views.would_pass import would_pass
-from longhaul.starter.reach.connection import no_namespace
-from longhaul.starter.reach.pollers import backlog_of, workers
-from longhaul.starter.reach.query_retries import IN_VAIN, UNREPLAYABLE, insist
+from longhaul.starter.connection.connect import no_namespace
+from longhaul.starter.connection.pollers import backlog_of, workers
+from longhaul.starter.connection.query_retries import IN_VAIN, UNREPLAYABLE, insist
 from longhaul.stores.blobs.blobs import BlobsUnavailable
 from longhaul.stores.keys.keyring import DELETED as KEY_DELETED
 from longhaul.workflows import views
-from longhaul.workflows.contract import BLOBS_AWAY, HISTORY_LOST, BlobGone, SnapshotPage
+from longhaul.workflows.contract import BLOBS_UNREACHABLE, HISTORY_LOST, BlobGone, SnapshotPage
 
 
 class PastSession:
@@ -37,26 +37,26 @@ class PastSession:
         """`lacks`: what may be missing from it; told with its status."""
         self.lacks = lacks
         why = "it is over, and no worker answers for it"
-        carried.ledger.life.note = "; ".join(
-            filter(None, (f"{why}: {lacks}" if lacks else why, carried.ledger.life.note))
+        carried.session.incarnation.note = "; ".join(
+            filter(None, (f"{why}: {lacks}" if lacks else why, carried.session.incarnation.note))
         )
-        record = self._record = Record.over(carried.ledger)
-        fold = EventFold(carried.events)
+        journal = self._journal = Journal.over(carried.session)
+        reducer = EventReducer(carried.events)
         text = carried.model_dump_json()
         self._answers: dict[str, Callable[..., Any]] = {
-            "status": lambda: views.status(record),
-            "pending": lambda: views.pending(record),
-            "pending_here": lambda: views.pending_here(record),
-            "state": lambda: record.state.model_dump(mode="json", exclude={"context"}),
-            "spec": lambda: views.spec_texts(record),
-            "would_pass": lambda call_id="": would_pass(record, call_id),
-            "rules": lambda: listed(record),
-            "transcript": lambda _epoch=0, start=0: views.context_page(record, start),
-            "messages": lambda start=0: views.message_page(record, start),
-            "events": lambda start=1: views.event_page(fold, record, start),
-            "entries": lambda start=1: views.entries_page(record, start),
-            "result": lambda reply: views.result(record, reply),
-            "snapshot": lambda *_: SnapshotPage(seq=record.seq, total=len(text), text=text),
+            "status": lambda: views.status(journal),
+            "pending": lambda: views.pending(journal),
+            "pending_here": lambda: views.pending_here(journal),
+            "state": lambda: journal.state.model_dump(mode="json", exclude={"context"}),
+            "spec": lambda: views.spec_texts(journal),
+            "would_pass": lambda call_id="": would_pass(journal, call_id),
+            "rules": lambda: list_rules(journal),
+            "transcript": lambda _epoch=0, start=0: views.context_page(journal, start),
+            "messages": lambda start=0: views.message_page(journal, start),
+            "events": lambda start=1: views.event_page(reducer, journal, start),
+            "entries": lambda start=1: views.entries_page(journal, start),
+            "result": lambda reply: views.result(journal, reply),
+            "snapshot": lambda *_: SnapshotPage(seq=journal.seq, total=len(text), text=text),
             "stream": lambda: "",
         }
 
@@ -91,14 +91,14 @@ class NoReply(NoSession):
 
 
 class Stuck(Unavailable):
-    """The session can't go on until somebody mends what the sentence names; then it does so by itself."""
+    """The session can't go on until somebody fixes what the sentence names; then it does so by itself."""
 
 
 class Unexplained(Unavailable):
     """The session's tasks fail, and the server keeps no word of why. It may be any of the others."""
 
 
-class BlobsAway(Unavailable):
+class BlobsUnreachable(Unavailable):
     """The store of large values can't be reached by the session's workers; the sentence names it. The session goes on
     by itself when it answers again."""
 
@@ -107,7 +107,7 @@ class NoWorker(Unavailable):
     """Nobody polls the session's task queue; the session continues by itself when a worker does."""
 
 
-SILENCES = (Stuck, Unexplained, BlobsAway, NoWorker)
+SILENCES = (Stuck, Unexplained, BlobsUnreachable, NoWorker)
 """Of a session that does not answer; what was stored of one that is over answers for it."""
 
 
@@ -139,7 +139,7 @@ class Asking:
 
     async def query(self, name: str, answer: type[Answer], *arguments: Any) -> Answer:
         """Ask until an answer comes; of a session that is over and has no worker, what it wrote down last answers.
-        Raises NoSession, and what time does not mend."""
+        Raises NoSession, and what time does not fix."""
         if self._past is not None and (past := await self._stored(name)):
             return cast(Answer, past.answer(name, *arguments))
         asked = asyncio.ensure_future(self._ask(name, answer, arguments))
@@ -237,8 +237,8 @@ class Asking:
 
     def _meant(self, why: str) -> Exception | None:
         """What a worker has said in place of an answer, as far as it is about what the session is made of."""
-        if BLOBS_AWAY in why:
-            return BlobsAway(f"the {self._named} waits: {why}; it continues by itself when that can be reached")
+        if BLOBS_UNREACHABLE in why:
+            return BlobsUnreachable(f"the {self._named} waits: {why}; it continues by itself when that can be reached")
         if KEY_DELETED in why:
             return NoSession(f"the {self._named} no longer exists: {why[max(why.find(KEY_DELETED), 0) :]}")
         if HISTORY_LOST in why:
@@ -267,8 +267,11 @@ class Asking:
                 "fails, or whether they are too busy for it; look into their log, or send it a message: the next "
                 "failure is recorded then"
             )
-        if failure.application_failure_info.type == BlobsUnavailable.__name__ and BLOBS_AWAY not in failure.message:
-            return self._meant(f"{BLOBS_AWAY}: {failure.message}") or Stuck(failure.message)
+        if (
+            failure.application_failure_info.type == BlobsUnavailable.__name__
+            and BLOBS_UNREACHABLE not in failure.message
+        ):
+            return self._meant(f"{BLOBS_UNREACHABLE}: {failure.message}") or Stuck(failure.message)
         return self._meant(failure.message) or self._stuck(failure.message)
 
     async def _last_failure(self) -> Failure | None:

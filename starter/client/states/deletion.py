@@ -12,8 +12,8 @@ from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.service import RPCError, RPCStatusCode
 
-from longhaul.agent.fold.agent_state import AgentState
-from longhaul.starter.reach.connection import Unreachable, keyring_in, opened_blobs
+from longhaul.agent.reducer.agent_state import AgentState
+from longhaul.starter.connection.connect import Unreachable, keyring_in, opened_blobs
 from longhaul.starter.settings import Settings
 from longhaul.stores.blobs.blobs import delete_session_blobs
 from longhaul.stores.keys.encrypted_store import decrypted_record
@@ -120,7 +120,7 @@ async def delete_histories(client: Client, workflow_id: str) -> int:
     with suppress(RPCError):  # the server's index may not know the newest one yet, or that it is over
         newest = await client.get_workflow_handle(workflow_id).describe()
         if newest.status is WorkflowExecutionStatus.RUNNING:
-            runs.discard(newest.run_id)  # somebody has begun it anew meanwhile
+            runs.discard(newest.run_id)  # somebody has started it again meanwhile
         else:
             runs.add(newest.run_id)
     for run_id in runs:
@@ -138,12 +138,12 @@ async def delete_histories(client: Client, workflow_id: str) -> int:
 def mark_over(record: SessionRecord | None, user_id: str | None, agent: str, session_id: str) -> SessionRecord:
     """That the session was deleted, and when. Its place is behind all that the lives so far may write: behind the one
     that wrote the record, and one that is just beginning."""
-    generation = record.generation if record is not None else OVER_DAMAGE
+    incarnation = record.incarnation if record is not None else OVER_DAMAGE
     return SessionRecord(
         session_id=session_id,
         user_id=user_id,
         agent_id=agent,
-        generation=generation + 2,
+        incarnation=incarnation + 2,
         closed=True,
         deleted_at=datetime.now(UTC).isoformat(timespec="seconds"),
         deleting=True,

@@ -11,9 +11,9 @@ from typing import NamedTuple, Protocol
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionDescription, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
-from longhaul.agent.fold.agent_state import AgentState
-from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.plain.errors import LonghaulError
+from longhaul.agent.reducer.agent_state import AgentState
+from longhaul.agent.reducer.session_state import SessionState
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.cards import card_of, children_of
 from longhaul.starter.client.reading.queries import SILENCES, SILENT_SECONDS, NoSession, PastSession, Stuck
@@ -29,9 +29,9 @@ from longhaul.starter.client.states.deletion import (
     written,
 )
 from longhaul.starter.client.wire import Refused, start_of
-from longhaul.starter.reach.connection import Unreachable, keyring_in, opened_blobs
-from longhaul.starter.reach.query_retries import Pauses
-from longhaul.starter.reach.storage_places import why_another_store, why_other_blobs
+from longhaul.starter.connection.connect import Unreachable, keyring_in, opened_blobs
+from longhaul.starter.connection.query_retries import Pauses
+from longhaul.starter.connection.storage_places import why_another_store, why_other_blobs
 from longhaul.starter.settings import Settings
 from longhaul.starter.visible import one_line
 from longhaul.stores.blobs.blobs import BlobsUnavailable, NoBlob, delete_session_blobs, session_prefix
@@ -156,13 +156,13 @@ class Kept:
             record = await store.get_session(self.user_id, self.agent, self.session_id)
             return record is not None and not record.deleted_at
 
-    async def bring_back(self, ask: Callable[[], Awaitable[Ledger]], *, was_there: bool) -> None:
+    async def bring_back(self, ask: Callable[[], Awaitable[SessionState]], *, was_there: bool) -> None:
         """Open the session again that has closed, and wait until it knows what it was. Raises NoSession when nothing
         is known of it, by the server (`was_there`) or in the store, and Unreachable."""
         if not was_there and not await self.is_stored():
             raise NoSession(f"there is no session {self.session_id!r} of agent {self.agent!r}, open or stored")
-        ledger = await self.known_ledger()
-        known = AgentSpec() if ledger is None else ledger.spec
+        session = await self.known_state()
+        known = AgentSpec() if session is None else session.spec
         # All else that it was set up with comes with what is restored; by these the server orders its first task.
         turn = {"priority": known.priority, "fairness_key": known.fairness_key, "team": known.team}
         spec = AgentSpec.model_validate({"name": self.agent, **turn})
@@ -171,8 +171,8 @@ class Kept:
         await self.client.start_workflow(WORKFLOW, **start)
         pauses = Pauses()
         while True:
-            ledger = await ask()
-            if ledger.life.restored or ledger.life.hold:
+            session = await ask()
+            if session.incarnation.restored or session.incarnation.quarantine:
                 return
             await pauses.rest()
 
@@ -215,7 +215,7 @@ class Kept:
         async with opened_blobs(self.client, self.settings) as blobs:
             yield SessionBlobs(blobs, keyring_in(self.client), prefix)
 
-    async def delete(self, ask: Callable[[], Awaitable[Ledger]], *, by: str, terminate: bool) -> Deleted:
+    async def delete(self, ask: Callable[[], Awaitable[SessionState]], *, by: str, terminate: bool) -> Deleted:
         """Everything, as far as it is there, of the session and of its sub-agents; what fails on the way is done by
         deleting again. `ask`: what the session says, should nothing be stored of it.
 
@@ -225,54 +225,56 @@ class Kept:
         async with self._store(), opened_blobs(self.client, self.settings) as blobs:
             if why := await why_other_blobs(self.client, self.settings, blobs):
                 raise Unreachable(why)
-        ledger = await self.known_ledger(ask)
+        session = await self.known_state(ask)
         if not terminate:
-            await self.check_closed_below(ledger)
+            await self.check_closed_below(session)
         async with self._store() as store:
             # All of them stop, and are known by their names, before the key that their names are read with is gone.
-            stopped = await self.stop_tree(store, ledger, by=by, terminate=terminate)
+            stopped = await self.stop_tree(store, session, by=by, terminate=terminate)
             done = await stopped[0].kept.forget_parts(store, stopped[0], by)
             for each in stopped[1:]:
                 done = done.with_subagent(each.kept.session_id, await each.kept.forget_parts(store, each, by))
             await forget_old_marks(store, self.user_id)
             return done
 
-    async def known_ledger(self, ask: Callable[[], Awaitable[Ledger]] | None = None) -> Ledger | None:
+    async def known_state(self, ask: Callable[[], Awaitable[SessionState]] | None = None) -> SessionState | None:
         """What was stored of it, or else what it says; None where neither can be read: deleting goes on without."""
         with suppress(LonghaulError, RPCError, TimeoutError):
             record = await self._record()
             carried = await asyncio.to_thread(carried_of, record) if record is not None else None
             if carried is not None:
-                return carried.ledger
+                return carried.session
             if ask is not None and await self.open_run() is not None:
                 async with asyncio.timeout(SILENT_SECONDS):
                     return await ask()
         return None
 
-    async def check_closed_below(self, ledger: Ledger | None) -> None:
+    async def check_closed_below(self, session: SessionState | None) -> None:
         """Raises Refused for a sub-agent that is open: nothing is deleted yet."""
-        for child in await self._started_ones(ledger, None):
+        for child in await self._started_ones(session, None):
             if await child.open_run() is not None:
                 raise Refused(
                     f"{self._named} has a sub-agent that is open, {child.session_id!r}; terminate both to delete"
                 )
-            await child.check_closed_below(await child.known_ledger())
+            await child.check_closed_below(await child.known_state())
 
     async def stop_tree(
-        self, store: StateStore, ledger: Ledger | None, *, by: str, terminate: bool
+        self, store: StateStore, session: SessionState | None, *, by: str, terminate: bool
     ) -> "list[StoppedSession]":
         """Marked as deleted and ended: the session first, then those below it."""
         found = await self._marked(store, terminate=terminate)
         terminated = found.open is not None and await self._ended(found.open, by)
-        stopped = [StoppedSession(self, found, terminated, ledger.provided.workspace_root if ledger else "")]
-        for child in await self._started_ones(ledger, found.open):
-            stopped += await child.stop_tree(store, await child.known_ledger(), by=by, terminate=True)
+        stopped = [StoppedSession(self, found, terminated, session.provided.workspace_root if session else "")]
+        for child in await self._started_ones(session, found.open):
+            stopped += await child.stop_tree(store, await child.known_state(), by=by, terminate=True)
         return stopped
 
-    async def _started_ones(self, ledger: Ledger | None, run: WorkflowExecutionDescription | None) -> "list[Kept]":
+    async def _started_ones(
+        self, session: SessionState | None, run: WorkflowExecutionDescription | None
+    ) -> "list[Kept]":
         """The sub-agents that it has started itself: by its own account, by the server's index, and, for the index may
         lack the newest, by what the server says of the run."""
-        known = ledger.children.values() if ledger is not None else ()
+        known = session.children.values() if session is not None else ()
         found = {
             child.workflow_id: self._other(child.session_id, child.agent, child.workflow_id)
             for child in known
@@ -297,8 +299,8 @@ class Kept:
         found = stopped.found
         # The key before all else: whatever fails on the way, or lies where nobody looks, is unreadable by then.
         key = await delete_key(self.client, self.workflow_id)
-        if key and (begun := await self.open_run()):  # with what was encrypted before that: it could not go on
-            await self._ended(begun, by)
+        if key and (started := await self.open_run()):  # with what was encrypted before that: it could not go on
+            await self._ended(started, by)
         runs = await delete_histories(self.client, self.workflow_id)
         names = (self.agent, self.user_id, self.session_id)
         offloaded = await forget_files(self.settings.data_dir, *names)
@@ -314,15 +316,15 @@ class Kept:
         return Deleted(stopped.terminated, runs, found.record, large, offloaded, stream, files, key, folders)
 
     async def is_deleted(self) -> bool:
-        """Whether a mark of that is what there is of it, and nobody has begun it anew. Raises Unreachable."""
+        """Whether a mark of that is what there is of it, and nobody has started it again. Raises Unreachable."""
         async with self._store() as store:
             record = await store.get_session(self.user_id, self.agent, self.session_id)
         return record is not None and record.deleted_at != "" and await self.open_run() is None
 
     async def _marked(self, store: StateStore, *, terminate: bool) -> StoredCopies:
-        """Leave the mark of the deletion in the place of the record, in one step: a life that has begun before it is
-        among what is found and ended, and one that comes to its beginning after it finds the mark. Where nothing is
-        known of a session there is none. Raises Refused, Unreachable."""
+        """Leave the mark of the deletion in the place of the record, in one step: an incarnation that has started
+        before it is among what is found and ended, and one that comes to its beginning after it finds the mark. Where
+        nothing is known of a session there is none. Raises Refused, Unreachable."""
         for _ in range(MARK_TRIES):
             try:
                 record = await store.get_session(self.user_id, self.agent, self.session_id)
@@ -365,7 +367,7 @@ class Kept:
         return newest if newest is not None and newest.status is WorkflowExecutionStatus.RUNNING else None
 
     async def _ended(self, run: WorkflowExecutionDescription, by: str) -> bool:
-        """And no run that somebody has begun since; that this one goes on in another makes no difference."""
+        """And no run that somebody has started since; that this one goes on in another makes no difference."""
         first = run.raw_description.workflow_execution_info.first_run_id or None
         handle = self.client.get_workflow_handle(self.workflow_id, first_execution_run_id=first)
         try:
@@ -413,7 +415,7 @@ async def _opened(client: Client, settings: Settings) -> AsyncIterator[StateStor
         finally:
             await store.close()
     except UnreadableRecord:
-        raise  # no setting mends it
+        raise  # no setting fixes it
     except (StoreError, BadStoreSetting, BlobsUnavailable, BadStreamsSetting, StreamsUnavailable) as error:
         raise Unreachable(
             f"{error}; set LONGHAUL_STORE, LONGHAUL_BLOBS and LONGHAUL_REDIS_URL as for the workers"

@@ -11,15 +11,15 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 
-from longhaul.agent.fold.agent_state import AgentState
-from longhaul.agent.fold.context_state import rewritten, suspects
-from longhaul.agent.fold.ledger import Ledger
-from longhaul.agent.life import imported_state
-from longhaul.agent.life.history import state_of_copy, told_of_its_files, told_of_its_work
-from longhaul.agent.life.imported_state import CURRENT, ReadState
+from longhaul.agent.incarnation import imported_state
+from longhaul.agent.incarnation.history import state_of_copy, told_of_its_files, told_of_its_work
+from longhaul.agent.incarnation.imported_state import CURRENT, ReadState
 from longhaul.agent.permission.rulebook import BadRule, check_book
 from longhaul.agent.plain.errors import BadInput, ImportProblem
 from longhaul.agent.plain.text import did_you_mean
+from longhaul.agent.reducer.agent_state import AgentState
+from longhaul.agent.reducer.context_state import rewritten, suspects
+from longhaul.agent.reducer.session_state import SessionState
 from longhaul.starter.client.wire import Refused
 
 FIXED = ("session_id", "user_id", "agent", "behaviour", "reply_context", "tool_context.cwd")
@@ -184,9 +184,9 @@ def _leads(value: object, steps: Sequence[str | int]) -> bool:
     return True
 
 
-def copied(ledger: Ledger) -> AgentState:
+def copied(session: SessionState) -> AgentState:
     """What another session begins with that goes on from there. Raises Refused."""
     try:
-        return told_of_its_work(told_of_its_files(state_of_copy(ledger), ledger), ledger)
+        return told_of_its_work(told_of_its_files(state_of_copy(session), session), session)
     except ImportProblem as error:
         raise Refused(f"the state can't be copied: {error}") from error

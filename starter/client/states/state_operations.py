@@ -4,12 +4,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from longhaul.agent.fold.agent_state import AgentState
-from longhaul.agent.fold.ledger import Ledger
-from longhaul.agent.life.history import files_of_copy, spec_of_copy, work_of_copy
+from longhaul.agent.incarnation.history import files_of_copy, spec_of_copy, work_of_copy
+from longhaul.agent.reducer.agent_state import AgentState
+from longhaul.agent.reducer.session_state import SessionState
 from longhaul.agent.values.spec.agent_spec import AgentSpec
+from longhaul.starter.client.reading.journal import SessionReader
 from longhaul.starter.client.reading.queries import Asking, NoSession
-from longhaul.starter.client.reading.record import SessionReader
 from longhaul.starter.client.states.deletion import Deleted
 from longhaul.starter.client.states.session_copies import FoundState, Kept, outputs_elsewhere, with_own_outputs
 from longhaul.starter.client.states.state_json import (
@@ -75,7 +75,7 @@ class Stored:
     async def delete(self, *, terminate: bool = False, by: str = "") -> Deleted:
         """Forget a closed session and its sub-agents: histories, states, blobs, offloads. `terminate` ends those that
         are open. Folders that they worked in stay, and are named in the answer. Raises Refused."""
-        return await self._kept.delete(self._reading.ledger, by=by, terminate=terminate)
+        return await self._kept.delete(self._reading.session, by=by, terminate=terminate)
 
     async def import_state(
         self, state: State, *, by: str = "", why: str = "", expected_seq: int | None = None, note: str = ""
@@ -111,14 +111,14 @@ class Stored:
 
     async def edit_all(self, changes: Mapping[str, Any], *, by: str = "", why: str = "") -> None:
         """Set several places at once; a session that has closed is opened again for it. Of one that waits for somebody
-        the questions stay open, and are asked anew where the arguments of their calls are changed.
+        the questions stay open, and are asked again where the arguments of their calls are changed.
 
         Raises BadPath, Refused, and MovedOn when the session went on meanwhile.
         """
 
         async def edit() -> None:
-            ledger = await self._reading.ledger()
-            body = replacement(edited(ledger.state, changes), by=by, why=why, expected_seq=ledger.keeping.changed)
+            session = await self._reading.session()
+            body = replacement(edited(session.state, changes), by=by, why=why, expected_seq=session.keeping.changed)
             await self._sending.update("replace_state", body)
 
         await self.open_or_not(edit)
@@ -130,11 +130,11 @@ class Stored:
         """
 
         async def repair() -> int:
-            ledger = await self._reading.ledger()
-            state, count = repaired(ledger.state)
+            session = await self._reading.session()
+            state, count = repaired(session.state)
             if count:
                 why = f"a repair removed {count} attachments and thinking blocks from the context"
-                body = replacement(state, by=by, why=why, expected_seq=ledger.keeping.changed)
+                body = replacement(state, by=by, why=why, expected_seq=session.keeping.changed)
                 await self._sending.update("replace_state", body)
             return count
 
@@ -149,28 +149,28 @@ class Stored:
         empty. Where the workspace keeps snapshots it has a folder of its own, with the files as they were after that
         step. `Status.note` of the copy says which. Raises Refused, NoSuchStep.
         """
-        ledger, snapshot = await self.open_or_not(lambda: self._stood(at, entry))
-        ledger.spec = spec_of_copy(ledger, snapshot)
-        copy = self._another(new_id, ledger.spec)
-        why = f"a copy of {self._kept.workflow_id} after {ledger.spent.model_calls} model calls"
-        await copy.stored.begin_as(ledger, self._kept, by=by, why=why)
+        session, snapshot = await self.open_or_not(lambda: self._stood(at, entry))
+        session.spec = spec_of_copy(session, snapshot)
+        copy = self._another(new_id, session.spec)
+        why = f"a copy of {self._kept.workflow_id} after {session.spent.model_calls} model calls"
+        await copy.stored.begin_as(session, self._kept, by=by, why=why)
         return copy
 
-    async def _stood(self, at: int | None, entry: int) -> tuple[Ledger, str]:
+    async def _stood(self, at: int | None, entry: int) -> tuple[SessionState, str]:
         if at is None and not entry:
-            return await self._reading.ledger(), ""
-        return await self._reading.ledger_after(at or 0, entry)
+            return await self._reading.session(), ""
+        return await self._reading.session_after(at or 0, entry)
 
-    async def begin_as(self, ledger: Ledger, first: Kept, *, by: str, why: str) -> None:
+    async def begin_as(self, session: SessionState, first: Kept, *, by: str, why: str) -> None:
         """Begin with the state of another session, and with what outputs it keeps among its blobs, so that deleting it
         takes nothing away. Raises Refused when there is or was a session of this name."""
         if await self._was_there():
             raise Refused(f"there is a {self._named} already; take another name")
-        files = files_of_copy(ledger.spec, ledger.provided.workspace_root)
-        state, lost = await with_own_outputs(copied(ledger), first, self._kept)
-        note = "; ".join(filter(None, (files, work_of_copy(ledger), lost)))
+        files = files_of_copy(session.spec, session.provided.workspace_root)
+        state, lost = await with_own_outputs(copied(session), first, self._kept)
+        note = "; ".join(filter(None, (files, work_of_copy(session), lost)))
         body = replacement(state, by=by, why=why, expected_seq=FRESH, note=note)
-        body["before"] = ledger.calls_so_far.model_dump()
+        body["before"] = session.calls_so_far.model_dump()
         await self._sending.update_with_start("replace_state", body)
 
     def begins_in(self, state: AgentState) -> None:
@@ -182,7 +182,7 @@ class Stored:
         if await self.is_known():
             return
         body = replacement(read_whole(state).state, by="", why="the state of its agent", expected_seq=FRESH)
-        with suppress(MovedOn):  # somebody else has begun it meanwhile
+        with suppress(MovedOn):  # somebody else has started it meanwhile
             await self._sending.start_with("replace_state", body)
 
     async def open_or_not(self, do: Callable[[], Awaitable[Answer]]) -> Answer:
@@ -190,8 +190,8 @@ class Stored:
         try:
             return await do()
         except NoSession:
-            await self._kept.bring_back(self._reading.ledger, was_there=await self._was_there())
+            await self._kept.bring_back(self._reading.session, was_there=await self._was_there())
             return await do()
 
     async def _state(self) -> AgentState:
-        return (await self._reading.ledger()).state
+        return (await self._reading.session()).state

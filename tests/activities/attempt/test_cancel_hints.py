@@ -13,11 +13,11 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from longhaul.activities.attempt import heartbeat
-from longhaul.activities.attempt.heartbeat import Hints, beating
+from longhaul.activities.attempt.heartbeat import CancelHints, beating
 from longhaul.stores.streams.open_streams import open_streams
 from longhaul.stores.streams.streams import StreamsUnavailable, key_of
 from tests.limits import usual
-from tests.workflows.letters import until
+from tests.workflows.operations import until
 
 pytestmark = pytest.mark.alone
 
@@ -27,11 +27,11 @@ BEAT_SECONDS = 20.0
 TELLER = """
 import asyncio, sys
 from pathlib import Path
-from longhaul.activities.attempt.heartbeat import Hints
+from longhaul.activities.attempt.heartbeat import CancelHints
 from longhaul.stores.streams.open_streams import open_streams
 
 async def main(url, folder, queue, *told):
-    hints = Hints(open_streams(url, data_dir=Path(folder)), "default", queue)
+    hints = CancelHints(open_streams(url, data_dir=Path(folder)), "default", queue)
     async with hints.heard():
         for workflow_id in told:
             hints.tell(workflow_id)
@@ -85,7 +85,7 @@ async def test_a_call_beats_soon_after_another_process_has_said_that_it_was_canc
     if trouble != "none":
         readers = chain([Failing(trouble)], map(streams.reader, repeat(key_of("default", f"hints/{queue}"))))
         monkeypatch.setattr(streams, "reader", lambda _: next(readers))
-    hints = Hints(streams, "default", queue)
+    hints = CancelHints(streams, "default", queue)
     enough = asyncio.Event()
 
     async def work() -> None:
@@ -99,7 +99,7 @@ async def test_a_call_beats_soon_after_another_process_has_said_that_it_was_canc
         call = asyncio.create_task(environment.run(work))
         await tell(url, str(tmp_path), queue, "longhaul/other")
         others, began = len(beats), time.monotonic()
-        await tell(url, str(tmp_path), queue, "rubbish \n\udcff", "longhaul/teal")
+        await tell(url, str(tmp_path), queue, "malformed input \n\udcff", "longhaul/teal")
         await until(has_beaten)
         took = time.monotonic() - began
         enough.set()

@@ -12,7 +12,7 @@ from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.bash import Bash
 from longhaul.activities.tools.file_changes import Write
 from longhaul.activities.tools.registry import Toolbox, checked
-from longhaul.agent.permission.call_facts import CallFacts, PathFact, SubCommand
+from longhaul.agent.permission.call_analysis import CallAnalysis, PathUse, SubCommand
 from longhaul.agent.values.conversation.messages import Msg, TextBlock, ToolCallBlock
 from tests.activities.tools.calls import place_at
 
@@ -23,7 +23,7 @@ MARK = "[secret GATE_KEY]"
 PLAIN = {
     "as it is": json.dumps({"command": f"open '{KEY}'"}, ensure_ascii=False),
     "escaped": json.dumps({"command": f"open '{KEY}'"}),
-    "each letter escaped": '{"command": "open \'' + "".join(f"\\u{ord(char):04x}" for char in KEY) + "'\"}",
+    "each operation escaped": '{"command": "open \'' + "".join(f"\\u{ord(char):04x}" for char in KEY) + "'\"}",
     "nested": json.dumps({"in": [{"deep": {"key": KEY}}]}),
     "a name": json.dumps({KEY: 1}),
 }
@@ -97,35 +97,35 @@ def test_what_is_wrong_with_arguments_is_said_without_half_a_secret(length: int)
 
 
 def test_findings_about_such_a_call_hold_nothing_of_it_and_rules_are_told_that_they_could_not_see() -> None:
-    facts = CallFacts(
+    analysis = CallAnalysis(
         cwd="/w",
         commands=(SubCommand(words=("open", KEY)), SubCommand(words=("echo", "a", "door", "of", "oak"))),
-        paths=(PathFact(path=f"/w/{KEY}", named=(f"/v/{KEY}",), danger=f"{KEY} is odd", access="write"),),
+        paths=(PathUse(path=f"/w/{KEY}", named=(f"/v/{KEY}",), danger=f"{KEY} is odd", access="write"),),
         mentioned=((f"/w/{KEY}",),),
         after="5d41402abc4b2a76b9719d911017c592",
     )
 
-    shown = SECRETS.out_of_findings(facts, json.dumps({"command": f"open {KEY}; echo a door of oak"}))
+    shown = SECRETS.out_of_findings(analysis, json.dumps({"command": f"open {KEY}; echo a door of oak"}))
 
     assert SECRETS.masker.found(shown.model_dump_json()) == ""
     assert "oak" not in shown.model_dump_json()
     assert shown.not_understood in ("the value of the secret GATE_KEY", "the value of the secret OTHER")
     assert shown.after == ""
-    assert SECRETS.out_of_findings(facts, '{"command": "ls"}') == facts
+    assert SECRETS.out_of_findings(analysis, '{"command": "ls"}') == analysis
 
 
 async def test_a_line_of_a_change_that_is_cut_ends_before_half_a_secret(tmp_path: Path) -> None:
     for length in range(360, 420, 3):
         place = place_at(tmp_path)
-        facts = await Write().examine({"file_path": "kept", "content": f"{'x' * length}{KEY}{'y' * 200}"}, place)
+        analysis = await Write().examine({"file_path": "kept", "content": f"{'x' * length}{KEY}{'y' * 200}"}, place)
 
-        shown = SECRETS.out_of_facts(facts).notice
+        shown = SECRETS.out_of_analysis(analysis).notice
 
         assert "more characters)" in shown
         assert not any(KEY[at : at + 4] in shown for at in range(len(KEY) - 3)), length
 
 
-def test_a_persons_message_is_marked_and_measured_anew() -> None:
+def test_a_persons_message_is_marked_and_measured_again() -> None:
     came = Msg(
         name="ana",
         role="user",

@@ -8,7 +8,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from longhaul.activities.attempt.model_attempts import ProviderAway, waited_out
+from longhaul.activities.attempt.model_attempts import ProviderUnavailable, waited_out
 from longhaul.activities.models.failures.retry_errors import pause_seconds
 
 POLICY = RetryPolicy(initial_interval=timedelta(seconds=0.2), maximum_interval=timedelta(seconds=120))
@@ -54,5 +54,5 @@ async def test_how_long_was_waited_is_counted_by_the_servers_clock(
 
     ended = await environment.run(waited_out, ApplicationError("The tide is out."), 1_800.0)
 
-    assert isinstance(ended, ProviderAway) is not is_over
+    assert isinstance(ended, ProviderUnavailable) is not is_over
     assert ended.non_retryable is is_over

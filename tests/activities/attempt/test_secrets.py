@@ -12,7 +12,7 @@ from longhaul.activities.context.tool_results import Returning
 from longhaul.activities.masker import NO_SECRETS
 from longhaul.activities.tool import Place, ToolCall, ToolError
 from longhaul.activities.tools.bash import Bash
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.values.conversation.messages import DataBlock, HintBlock, TextBlock, ThinkingBlock, ToolCallBlock
 from longhaul.agent.values.spec.agent_spec import AgentSpec, with_secrets_named
 from longhaul.agent.values.spec.agent_spec import Secrets as Allowed
@@ -33,9 +33,9 @@ def place(tmp_path: Path) -> Place:
 
 async def bash(command: str, place: Place, *, masked: bool = True) -> str:
     """What the command prints, before it is recorded."""
-    facts = await Bash().examine({"command": command}, place)
+    analysis = await Bash().examine({"command": command}, place)
     masker = SECRETS.masker if masked else NO_SECRETS
-    call = ToolCall("c", {"command": command}, place, facts, secrets=SECRETS.named(["GATE_KEY"]), masker=masker)
+    call = ToolCall("c", {"command": command}, place, analysis, secrets=SECRETS.named(["GATE_KEY"]), masker=masker)
     output = (await Bash().run(call)).output
     assert isinstance(output, str)
     return output
@@ -48,8 +48,8 @@ async def test_a_command_finds_the_secret_in_its_environment(place: Place) -> No
 
 async def test_a_command_that_runs_unasked_is_given_none(place: Place) -> None:
     assert (await Bash().examine({"command": "ls"}, place)).read_only
-    facts = (await Bash().examine({"command": "env"}, place)).model_copy(update={"read_only": True})
-    call = ToolCall("c", {"command": "env"}, place, facts, secrets=SECRETS.named(["GATE_KEY"]))
+    analysis = (await Bash().examine({"command": "env"}, place)).model_copy(update={"read_only": True})
+    call = ToolCall("c", {"command": "env"}, place, analysis, secrets=SECRETS.named(["GATE_KEY"]))
 
     shown = (await Bash().run(call)).output
 
@@ -106,11 +106,11 @@ async def test_an_attachment_that_holds_a_secret_is_left_out(tmp_path: Path) -> 
 
 
 def test_findings_and_words_of_a_model_are_masked_and_arguments_are_not() -> None:
-    facts = SECRETS.out_of_facts(CallFacts(cwd="/w", notice=f"+key = {KEY}", safety="", arguments_error=KEY))
+    analysis = SECRETS.out_of_analysis(CallAnalysis(cwd="/w", notice=f"+key = {KEY}", safety="", arguments_error=KEY))
     call = ToolCallBlock(id="a", name="Bash", input=f'{{"command": "echo {KEY}"}}')
     said = (TextBlock(text=f"It is {KEY}"), ThinkingBlock(thinking=KEY), HintBlock(hint=KEY), call)
 
-    assert (facts.notice, facts.arguments_error) == ("+key = [secret GATE_KEY]", "[secret GATE_KEY]")
+    assert (analysis.notice, analysis.arguments_error) == ("+key = [secret GATE_KEY]", "[secret GATE_KEY]")
     text, thought, hint, same = SECRETS.out_of_content(said)
     assert (text, thought) == (TextBlock(text="It is [secret GATE_KEY]"), TextBlock(text="[secret GATE_KEY]"))
     assert (hint, same) == (HintBlock(hint="[secret GATE_KEY]"), call)

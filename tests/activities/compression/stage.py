@@ -76,7 +76,7 @@ class Stage:
     """That the server grants; 0 = any number."""
     count: CountFor = by_bytes
     contexts: Contexts = field(default_factory=Contexts)
-    system: str = "You mend bridges."
+    system: str = "You fix bridges."
     tools: tuple[ToolDescriptor, ...] = ()
     dropped: list[Dropped] = field(default_factory=list)
 

@@ -1,4 +1,4 @@
-"""Windows are held to a list that others keep, and an older one is found out when that list is installed anew."""
+"""Windows are held to a list that others keep, and an older one is found out when that list is installed again."""
 
 import re
 from collections.abc import Iterator

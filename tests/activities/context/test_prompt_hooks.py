@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from longhaul.activities.context.prompt_hooks import HookSetupError, PromptContext, PromptHook, PromptHooks, load_hooks
-from longhaul.activities.models.failures.retry_errors import as_verdict
+from longhaul.activities.models.failures.retry_errors import as_action
 from longhaul.activities.models.failures.status_table import SetupError
 from longhaul.agent.values.conversation.messages import ErrorInfo
 
@@ -86,7 +86,7 @@ async def test_a_failing_hook_is_named_and_its_words_stay_on_the_worker(hook: Pr
     with pytest.raises(SetupError, match=rf"The prompt hook 'shop:x' on the worker failed: {why}\.") as failure:
         await PromptHooks({"shop:x": hook}).apply("Lay.", CONTEXT)
 
-    verdict = as_verdict(failure.value)
+    verdict = as_action(failure.value)
     assert verdict.non_retryable
     assert verdict.details == (ErrorInfo(type="setup", message=str(failure.value)),)
     assert "sk-lilac" not in str(failure.value)

@@ -13,7 +13,7 @@ from longhaul.activities.context.tokens import TokenCounter
 from longhaul.activities.context.tool_results import Returning, marker
 from longhaul.activities.contract import RecordedPlace, RunTool
 from longhaul.activities.tool import ToolOutput
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.values.conversation.messages import DataBlock, TextBlock, ToolResultBlock, ToolResultState
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.stores.offload.offloaders import Offloaders
@@ -26,7 +26,7 @@ WORDS = "".join(f"line {number}: the quick brown fox jumps over the lazy dog\n" 
 def ask(**changes: Any) -> RunTool:
     place = RecordedPlace(root="/w", nonce="n", agent="lamp", user_id="ana", session_id="kettle")
     plain = RunTool(
-        call_id="call_7", arguments="{}", tool_digest="d", effect=Effect.ONCE, facts=CallFacts(), place=place,
+        call_id="call_7", arguments="{}", tool_digest="d", effect=Effect.ONCE, analysis=CallAnalysis(), place=place,
         agent="lamp", model="scripted:x",
     )  # fmt: skip
     return plain.model_copy(update=changes)

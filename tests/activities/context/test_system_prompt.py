@@ -9,7 +9,7 @@ from temporalio.testing import ActivityEnvironment
 
 from longhaul.activities.attempt.workspaces import Workspaces
 from longhaul.activities.context.context_cache import Specs
-from longhaul.activities.context.system_prompt import MOST_HINTS, Prompting
+from longhaul.activities.context.system_prompt import MOST_REMINDERS, Prompting
 from longhaul.activities.contract import NOT_HERE, PrepareReply
 from longhaul.activities.prepare_reply import Preparation
 from longhaul.activities.tools.registry import Toolbox, default_tools
@@ -227,10 +227,10 @@ async def test_a_trigger_brings_the_skill_behind_the_request_once(root: Path) ->
 
 
 async def test_a_request_can_not_trigger_more_than_a_few(root: Path) -> None:
-    for number in range(MOST_HINTS + 3):
+    for number in range(MOST_REMINDERS + 3):
         write_skill(root / "skills" / f"s{number}", f"s{number}", triggers="all")
 
-    assert len((await Worker(root, skills=["skills"]).prepare(request="all of them")).hints) == MOST_HINTS
+    assert len((await Worker(root, skills=["skills"]).prepare(request="all of them")).hints) == MOST_REMINDERS
 
 
 async def test_the_time_and_the_room_that_is_left_are_said_when_they_are_asked_for(root: Path) -> None:

@@ -110,12 +110,12 @@ def test_after_the_first_reply_a_growing_context_is_known_within_a_tenth(encodin
     estimated = sum(estimate(sample.text, encoding) for sample in fixed)
     worst = 0.0
     for _ in range(20):
-        reported, anchor = true, estimated
+        reported, cached_prefix = true, estimated
         said = list(islice(texts, 3))
         true += sum(getattr(sample, encoding) for sample in said)
         since = sum(estimate(sample.text, encoding) for sample in said)
         estimated += since
-        worst = max(worst, off_by(reported + corrected(since, reported, anchor), true))
+        worst = max(worst, off_by(reported + corrected(since, reported, cached_prefix), true))
 
     assert worst < 0.1
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from longhaul.activities.repository import danger_by_name, danger_to_others
 from longhaul.activities.shell.environment_variables import hardened, scrubbed
 from longhaul.activities.shell.walk import examine_command
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.permission.decision_table import decide_call, decide_planning
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode
@@ -59,13 +59,13 @@ def _write(path: Path, text: str, *, executable: bool = False) -> None:
     path.chmod(0o755 if executable else 0o644)
 
 
-def passing(line: str, root: Path, modes: tuple[PermissionMode, ...]) -> CallFacts | None:
+def passing(line: str, root: Path, modes: tuple[PermissionMode, ...]) -> CallAnalysis | None:
     """What was found out about a line that one of the modes lets run unasked, with nothing that holds it."""
-    facts, raw = examine_command(line, root, root), json.dumps({"command": line})
-    decided = [decide_call(BASH, raw, facts, PermissionContext(mode=mode), str(root)) for mode in modes]
+    analysis, raw = examine_command(line, root, root), json.dumps({"command": line})
+    decided = [decide_call(BASH, raw, analysis, PermissionContext(mode=mode), str(root)) for mode in modes]
     if PermissionMode.EXPLORE in modes:
-        decided.append(decide_planning(BASH, raw, facts, PermissionContext(), str(root), ""))
-    return facts if any(each.behavior is Behavior.ALLOW for each in decided) else None
+        decided.append(decide_planning(BASH, raw, analysis, PermissionContext(), str(root), ""))
+    return analysis if any(each.behavior is Behavior.ALLOW for each in decided) else None
 
 
 @dataclass

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from longhaul.activities.process.program_run import run_supervised
-from longhaul.activities.process.sandbox import Box, boxed
+from longhaul.activities.process.sandbox import SandboxPolicy, sandboxed
 from longhaul.activities.shell.environment_variables import hardened, scrubbed
-from longhaul.agent.permission.call_facts import Confined
+from longhaul.agent.permission.call_analysis import Confined
 from tests.activities.corpora.attacks import attacked, may_be_edited
 from tests.activities.corpora.harness import Listener, picture
 from tests.activities.corpora.stage import Stage
@@ -49,7 +49,7 @@ async def run_held(line: str, root: Path, home: Path, confined: Confined) -> Pri
     shell = ("/bin/bash", "--noprofile", "--norc", "-c", f"{line}\nwait")
     environment = hardened(scrubbed(os.environ)) | {"HOME": str(home)}
     environment |= {"TMPDIR": "/tmp"} if confined else {}
-    held, printed = boxed(Box("proven"), shell, root, root, confined), Printed()
+    held, printed = sandboxed(SandboxPolicy("proven"), shell, root, root, confined), Printed()
     await run_supervised(held.command, root, environment, SECONDS, printed, held.limits)
     return printed
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from longhaul.activities.shell.environment_variables import hardened, scrubbed
 from longhaul.activities.shell.programs import EDITORS, GIT, PROGRAMS
 from longhaul.activities.shell.walk import examine_command
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.permission.decision_table import decide_call
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode
@@ -154,12 +154,12 @@ _OPERANDS = [
 ]  # fmt: skip
 
 
-def allowed(line: str, made: World, mode: PermissionMode) -> CallFacts | None:
+def allowed(line: str, made: World, mode: PermissionMode) -> CallAnalysis | None:
     """What was found out about a line that the mode lets run unasked."""
-    facts = examine_command(line, made.root, made.root)
+    analysis = examine_command(line, made.root, made.root)
     raw = json.dumps({"command": line})
-    decided = decide_call(BASH, raw, facts, PermissionContext(mode=mode), str(made.root))
-    return facts if decided.behavior is Behavior.ALLOW else None
+    decided = decide_call(BASH, raw, analysis, PermissionContext(mode=mode), str(made.root))
+    return analysis if decided.behavior is Behavior.ALLOW else None
 
 
 def failures(seed: int) -> tuple[list[str], int, int]:
@@ -171,13 +171,13 @@ def failures(seed: int) -> tuple[list[str], int, int]:
         environment = hardened(scrubbed(os.environ)) | {"HOME": str(made.outside)}
         seen = (picture(made.root), picture(made.outside))
         for _, line in zip(range(LINES_OF_A_WORLD), lines(chance, made.outside), strict=False):
-            facts = allowed(line, made, chance.choice([PermissionMode.DEFAULT, PermissionMode.ACCEPT_EDITS]))
-            if facts is None:
+            analysis = allowed(line, made, chance.choice([PermissionMode.DEFAULT, PermissionMode.ACCEPT_EDITS]))
+            if analysis is None:
                 continue
             ran += 1
             printed = run(line, made.root, environment)
             after = (picture(made.root), picture(made.outside))
-            changed = after[1] != seen[1] or (facts.read_only and after[0] != seen[0])
+            changed = after[1] != seen[1] or (analysis.read_only and after[0] != seen[0])
             if changed or CANARY.encode() in printed:
                 wrong.append(f"seed {seed}: {'changes files' if changed else 'shows a canary'}: {line!r}")
             seen = after

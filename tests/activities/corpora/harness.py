@@ -11,7 +11,7 @@ from pathlib import Path
 
 from longhaul.activities.tool import ToolCall
 from longhaul.activities.tools.bash import Bash
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from tests.activities.corpora.stage import Stage
 
 
@@ -39,9 +39,9 @@ async def listening() -> AsyncIterator[Listener]:
         await server.wait_closed()
 
 
-async def run(text: str, stage: Stage, facts: CallFacts) -> str:
+async def run(text: str, stage: Stage, analysis: CallAnalysis) -> str:
     """Run it just as a session does, on these findings; everything that it printed."""
-    call = ToolCall(id="call-1", arguments={"command": text, "timeout": 20_000}, place=stage.place, facts=facts)
+    call = ToolCall(id="call-1", arguments={"command": text, "timeout": 20_000}, place=stage.place, analysis=analysis)
     return str((await Bash().run(call)).output)
 
 

@@ -32,13 +32,13 @@ class Canned:
 
 @dataclass
 class CannedServer:
-    """`calls` counts those that have come, `resumed` the streams that were asked for anew."""
+    """`calls` counts those that have come, `resumed` the streams that were asked for again."""
 
     first: list[Canned] = field(default_factory=list)
     stream: Canned = Canned(405)
     """What each GET is answered with."""
     held: dict[int, float] = field(default_factory=dict)
-    """Seconds by the number of a stream that was asked for anew: so long it is open."""
+    """Seconds by the number of a stream that was asked for again: so long it is open."""
     last: tuple[int, Canned] | None = None
     """The stream of that number, instead of `stream`."""
     calls: int = 0

@@ -36,7 +36,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tests.activities.mcp.small import begun
+from tests.activities.mcp.small import started
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -96,7 +96,7 @@ def refused() -> CallToolResult:
 async def slow(path: str) -> str:
     """Say so in a file, and go on until the call is given up."""
     mark = Path(path)
-    await asyncio.to_thread(mark.write_text, "begun")
+    await asyncio.to_thread(mark.write_text, "started")
     try:
         await asyncio.sleep(600)
     except asyncio.CancelledError:
@@ -108,7 +108,7 @@ async def slow(path: str) -> str:
 @server.tool()
 async def linger(path: str) -> str:
     """The first of its calls ends with its server alone."""
-    times = await asyncio.to_thread(begun, path)
+    times = await asyncio.to_thread(started, path)
     if times == 1:
         await asyncio.sleep(600)
     return f"begun {times} times"

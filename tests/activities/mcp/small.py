@@ -48,7 +48,7 @@ def called(name: str, given: dict[str, object]) -> str:
             return changing(name, given)
         case "slow":
             mark = Path(str(given["path"]))
-            mark.write_text("begun", encoding="utf-8")
+            mark.write_text("started", encoding="utf-8")
             if "notifications/cancelled" in sys.stdin.readline():
                 mark.write_text("given up", encoding="utf-8")
             return "ended"
@@ -62,7 +62,7 @@ def changing(name: str, given: dict[str, object]) -> str:
     """What is not the same the second time."""
     match name:
         case "linger":
-            times = begun(str(given["path"]))
+            times = started(str(given["path"]))
             if times == 1:
                 sys.stdin.read()
             return f"begun {times} times"
@@ -74,7 +74,7 @@ def changing(name: str, given: dict[str, object]) -> str:
             return "new"
 
 
-def begun(path: str) -> int:
+def started(path: str) -> int:
     """How often, this time included."""
     with Path(path).open("a+", encoding="utf-8") as mark:
         mark.write("x")

@@ -86,7 +86,7 @@ ODD_TOOLS: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
 
 HARMLESS_TOOLS: dict[str, dict[str, Any]] = {
     "outputSchema is odd": {**FIRST, "name": "odd", "outputSchema": 3},
-    "icons are odd": {**FIRST, "name": "odd", "icons": "anchor.png"},
+    "icons are odd": {**FIRST, "name": "odd", "icons": "cached_prefix.png"},
     "execution is odd": {**FIRST, "name": "odd", "execution": "now"},
 }
 """What is wrong there is not looked at, and needs no note."""
@@ -179,7 +179,7 @@ def test_mcp_list_shows_the_note_below_its_tool(tmp_path: Path) -> None:
 
 PLAIN = base64.b64encode(PIXEL).decode()
 LONG_PIXEL = PIXEL + b"\xff\xef\xbe" * 4
-"""With letters in which the two alphabets differ."""
+"""With operations in which the two alphabets differ."""
 WRAPPED = "\r\n".join(PLAIN[at : at + 20] for at in range(0, len(PLAIN), 20))
 ODD_IMAGES: dict[str, tuple[dict[str, Any], bytes, str]] = {
     "plain": ({"data": PLAIN, "mimeType": "image/png"}, PIXEL, "image/png"),

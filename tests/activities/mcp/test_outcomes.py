@@ -16,7 +16,7 @@ from tests.activities.process.pids import until
 from tests.activities.tools.calls import place_at, use
 from tests.e2e.processes import ROOT
 
-Outcome = Literal["answered", "its own error", "not begun", "unknown"]
+Outcome = Literal["answered", "its own error", "not started", "unknown"]
 JSON, STREAM, HTML, PLAIN = "application/json", "text/event-stream", "text/html; charset=utf-8", "text/plain"
 PAGE = "<html><body>Sign in</body></html>"
 RESULT = '{"jsonrpc": "2.0", "id": @, "result": {"content": [{"type": "text", "text": "first"}]}}'
@@ -34,9 +34,9 @@ KINDS: list[tuple[Canned, Outcome]] = [
     # It was asked for what it has refused: before it began.
     *[(Canned(status, HTML, PAGE), "its own error") for status in (307, 308, 400, 401, 403, 405, 406, 413, 415, 422)],
     (Canned(307, headers={"location": "https://elsewhere.example/mcp"}), "its own error"),
-    (Canned(429, HTML, PAGE), "not begun"),
-    (Canned(503, HTML, PAGE, LATER), "not begun"),
-    # Neither says whether the call has begun: those in front of servers say so too, when one has ended under a call.
+    (Canned(429, HTML, PAGE), "not started"),
+    (Canned(503, HTML, PAGE, LATER), "not started"),
+    # Neither says whether the call has started: those in front of servers say so too, when one has ended under a call.
     *[(Canned(status, HTML, PAGE), "unknown") for status in (404, 408, 500, 501, 502, 503, 504)],
     *[(Canned(status, JSON, '{"error": "no route"}'), "unknown") for status in (404, 408, 500, 502, 503)],
     (Canned(500, JSON, ERROR), "unknown"),
@@ -97,7 +97,7 @@ async def test_a_call_that_runs_once_says_what_is_known_of_it(kind: Canned, outc
         match outcome:
             case "answered":
                 assert await call(mcp) == "first"
-            case "not begun":
+            case "not started":
                 assert await call(mcp) == "noted"
             case "its own error":
                 with pytest.raises(ToolError, match="answered with an error"):
@@ -106,7 +106,7 @@ async def test_a_call_that_runs_once_says_what_is_known_of_it(kind: Canned, outc
                 with pytest.raises(GivenUp, match=r"It may have done part of its work, or all of it\."):
                     await call(mcp)
 
-    assert server.calls == (2 if outcome == "not begun" else 1)
+    assert server.calls == (2 if outcome == "not started" else 1)
 
 
 @pytest.mark.parametrize(("kind", "outcome"), [row for row in KINDS if row[1] == "unknown"], ids=_named)
@@ -153,7 +153,7 @@ async def test_a_page_in_the_place_of_answers_leaves_what_a_server_keeps() -> No
         canned(CannedServer(kinds)) as server,
         used(servers({"url": server.url}, is_stateful=True, effects={"note": "idempotent"})) as mcp,
     ):
-        assert await call(mcp) == "noted", "and nothing of a server that began anew"
+        assert await call(mcp) == "noted", "and nothing of a server that began again"
 
     assert server.calls == 3
 

@@ -136,11 +136,11 @@ async def test_without_its_agents_word_nothing_is_asked_and_a_person_is_told_whe
     async with used(servers(OLDER)) as mcp:
         tool = (await mcp.beside(Toolbox(()), (ALLOWED,))).get("mcp__harbour__sound")
         assert tool is not None
-        facts = await tool.examine({}, place_at(ROOT))
+        analysis = await tool.examine({}, place_at(ROOT))
 
     assert str(older.output).startswith("refused")
     assert asked.requests == []
-    assert facts.notice == "The server may have a model asked in its name while it runs."
+    assert analysis.notice == "The server may have a model asked in its name while it runs."
 
 
 async def test_what_is_no_words_is_not_asked(address: dict[str, Any], tmp_path: Path) -> None:

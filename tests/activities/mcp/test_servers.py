@@ -157,7 +157,7 @@ async def test_an_interrupted_call_is_given_up_by_the_server_too(
     mark = tmp_path / "mark"
     async with used(harbour(transport, addresses)) as mcp:
         calling = asyncio.create_task(call(mcp, "slow", path=str(mark)))
-        await until(lambda: mark.exists() and mark.read_text() == "begun")
+        await until(lambda: mark.exists() and mark.read_text() == "started")
         calling.cancel()
         with pytest.raises(asyncio.CancelledError):
             await calling

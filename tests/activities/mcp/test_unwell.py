@@ -17,7 +17,7 @@ from longhaul.activities.mcp.allowed_servers import open_servers
 from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.tool import GivenUp, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.registry import AbsentTool, Toolbox
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.values.spec.mcp import CONNECTION, MCPClient
 from tests.activities.mcp.serving import CLIENT, SECRETS, servers, serving, small, tools_of, used
 from tests.activities.mcp.small import TOOLS
@@ -40,7 +40,7 @@ async def call(
     async def run() -> ToolOutput:
         tool = (await tools_of(mcp)).get(f"mcp__harbour__{name}")
         assert tool is not None
-        asked = ToolCall("call-7", arguments, place_at(ROOT), CallFacts(cwd=str(ROOT)), connection=last)
+        asked = ToolCall("call-7", arguments, place_at(ROOT), CallAnalysis(cwd=str(ROOT)), connection=last)
         return await tool.run(asked)
 
     environment = ActivityEnvironment()
@@ -51,7 +51,7 @@ async def call(
 
 @pytest.mark.proves("X19")
 @pytest.mark.parametrize("is_stateful", [False, True])
-async def test_a_line_without_an_end_is_told_and_the_server_begins_anew(is_stateful: bool) -> None:
+async def test_a_line_without_an_end_is_told_and_the_server_begins_again(is_stateful: bool) -> None:
     async with used(servers(small(), is_stateful=is_stateful)) as mcp:
         before = await call(mcp, "note", text="fog")
         last = before.metadata.get(CONNECTION)
@@ -286,7 +286,7 @@ async def test_calls_of_one_session_share_a_program_that_keeps_nothing_and_other
     assert len({str(one.output).partition(":")[0] for one in together} - {pid}) == 1, "no call waits for another one"
 
 
-async def test_a_program_that_ended_between_two_calls_is_begun_again_and_nothing_is_said() -> None:
+async def test_a_program_that_ended_between_two_calls_is_started_again_and_nothing_is_said() -> None:
     async with used(servers(small())) as mcp:
         pid = int(str((await call(mcp, "note", text="fog")).output).partition(":")[0])
         os.kill(pid, signal.SIGKILL)

@@ -166,8 +166,13 @@ def test_a_setting_that_cannot_be_read_is_told_with_its_place(servers: object, a
 
 
 def test_two_sandboxes_of_one_program_are_two_servers() -> None:
-    boxed = {"sandbox": True}
-    ways: list[dict[str, Any]] = [{}, boxed, {**boxed, "sandbox_network": True}, {**boxed, "sandbox_reads": ["/opt"]}]
+    sandboxed = {"sandbox": True}
+    ways: list[dict[str, Any]] = [
+        {},
+        sandboxed,
+        {**sandboxed, "sandbox_network": True},
+        {**sandboxed, "sandbox_reads": ["/opt"]},
+    ]
     tables = [{"files": {"mcp_config": {"command": "x"}, **way}} for way in ways]
 
     assert len({open_servers(table, "", SECRETS).server(MCPClient(name="files")).key for table in tables}) == len(ways)

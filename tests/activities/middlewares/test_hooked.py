@@ -38,7 +38,7 @@ def test_pieces_are_held_back_only_while_something_may_change_the_answer() -> No
     hooks.register("post_model_call", "polite", lambda context, request, reply: None)
 
     assert (before, wrapped.hides_pieces) == (False, True)
-    assert not wrapped.adds_hints
+    assert not wrapped.adds_reminders
 
 
 @pytest.mark.proves("C1")

@@ -29,7 +29,7 @@ from longhaul.activities.middlewares.middleware_chain import (
 from longhaul.activities.middlewares.session_middlewares import Wrapped
 from longhaul.activities.models.model import ModelReply
 from longhaul.activities.tool import NeedsDecision, ToolError, ToolOutput
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.values.conversation.messages import TextBlock, Usage
 from longhaul.agent.values.conversation.tools import Effect
 
@@ -66,7 +66,7 @@ async def judged(arguments: str) -> None:
     if arguments == '{"to": "nobody"}':
         raise Stopped("it does not fit")
     if arguments not in (USE.arguments, "{}"):
-        raise NeedsDecision(CallFacts(), "other arguments", arguments)
+        raise NeedsDecision(CallAnalysis(), "other arguments", arguments)
 
 
 class Ran:
@@ -201,7 +201,7 @@ async def test_a_tools_error_is_a_result_to_middlewares_and_a_changed_world_none
 
     assert (await acted(Ran(ToolError("no such box")), said("a"))).output == "a(no such box)"
     with pytest.raises(NeedsDecision):
-        await acted(Ran(NeedsDecision(CallFacts(), "it moved")), hides)
+        await acted(Ran(NeedsDecision(CallAnalysis(), "it moved")), hides)
 
 
 async def test_what_gives_back_something_else_has_failed() -> None:

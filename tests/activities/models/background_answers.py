@@ -31,7 +31,7 @@ class KeepsAnswers:
     made: list[dict[str, Any]] = field(default_factory=list)
     """The requests for new answers."""
     resumed: list[str] = field(default_factory=list)
-    """Queries of the requests for those that were begun."""
+    """Queries of the requests for those that were started."""
     cancelled: list[str] = field(default_factory=list)
     serving: set["asyncio.Task[Any]"] = field(default_factory=set["asyncio.Task[Any]"])
 

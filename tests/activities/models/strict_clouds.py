@@ -44,7 +44,7 @@ class Asked:
 
 
 @dataclass
-class Hosting:
+class WorkerHost:
     answered: Callable[[Asked], bytes]
     url: str = ""
     asked: list[Asked] = field(default_factory=list)
@@ -80,8 +80,8 @@ class Hosting:
 
 
 @asynccontextmanager
-async def hosting(answered: Callable[[Asked], bytes]) -> AsyncIterator[Hosting]:
-    told = Hosting(answered)
+async def hosting(answered: Callable[[Asked], bytes]) -> AsyncIterator[WorkerHost]:
+    told = WorkerHost(answered)
     server = await asyncio.start_server(told.serve, "127.0.0.1", 0)
     told.url = "http://{}:{}".format(*server.sockets[0].getsockname())
     async with server:

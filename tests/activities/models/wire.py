@@ -158,10 +158,10 @@ def cohere_events(*pieces: dict[str, Any], reason: str = "COMPLETE", **usage: An
         "billed_units": {"input_tokens": 9, "output_tokens": 5},
         "tokens": {"input_tokens": 21, "output_tokens": 5},
     }
-    begun = {"message": {"role": "assistant", "content": [], "tool_plan": "", "tool_calls": [], "citations": []}}
+    started = {"message": {"role": "assistant", "content": [], "tool_plan": "", "tool_calls": [], "citations": []}}
     ended = {"finish_reason": reason, "usage": usage or counted}
     told = events(
-        {"type": "message-start", "id": "m1", "delta": begun},
+        {"type": "message-start", "id": "m1", "delta": started},
         *({"index": 0, **piece} for piece in pieces),
         *([{"type": "message-end", "delta": ended}] if reason else []),
     )
@@ -229,9 +229,9 @@ def claude_turn(thought: tuple[str, str] | None, text: str, *calls: tuple[str, s
     made = [call for call in calls if call is not None]
     blocks: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
     if thought is not None:
-        begun = {"type": "thinking", "thinking": "", "signature": ""}
+        started = {"type": "thinking", "thinking": "", "signature": ""}
         signed = {"type": "signature_delta", "signature": thought[1]}
-        blocks.append((begun, [{"type": "thinking_delta", "thinking": thought[0]}, signed]))
+        blocks.append((started, [{"type": "thinking_delta", "thinking": thought[0]}, signed]))
     for call in made:
         delta = {"type": "input_json_delta", "partial_json": json.dumps(call[2])}
         blocks.append(({"type": "tool_use", "id": call[0], "name": call[1], "input": {}}, [delta]))

@@ -15,10 +15,10 @@ import pytest
 
 from longhaul.activities.masker import NO_SECRETS, Masker
 from longhaul.activities.notify import notifications, webhook
-from longhaul.activities.notify.channels import Command, Maildir, NoticeMessage, NotTold
+from longhaul.activities.notify.channels import Command, Maildir, NotificationMessage, NotNotified
 from longhaul.activities.notify.notifications import KEY, BadNotifySetting, Notifying, message_of, open_channels
 from longhaul.activities.notify.webhook import PAUSES_SECONDS, Webhook, signature
-from longhaul.agent.record import Record
+from longhaul.agent.journal import Journal
 from longhaul.agent.values.deadlines import Deadlines
 from longhaul.agent.values.permission import PermissionContext
 from longhaul.agent.values.spec.agent_spec import AgentSpec
@@ -28,7 +28,7 @@ from tests.agent.play import RULES, Play, calls
 SECRET = "violet-violet-violet"
 
 
-def message(**fields: Any) -> NoticeMessage:
+def message(**fields: Any) -> NotificationMessage:
     given = {
         "key": "k1",
         "event": "waits",
@@ -42,20 +42,20 @@ def message(**fields: Any) -> NoticeMessage:
         "at": "2026-01-02T03:04:05.000+00:00",
         "answers": ("longhaul approve wall-7 c1",),
     }
-    return NoticeMessage.model_validate({**given, **fields})
+    return NotificationMessage.model_validate({**given, **fields})
 
 
-def waiting_record(arguments: str = '{"colour": "red"}', waiting: tuple[str, ...] = ("p Paint",)) -> Record:
+def waiting_journal(arguments: str = '{"colour": "red"}', waiting: tuple[str, ...] = ("p Paint",)) -> Journal:
     """Of a session in which calls wait that nobody was told of."""
     permission = PermissionContext(rules=RULES, deadline=Deadlines(expire_after=60))
     spec = AgentSpec(name="mason", model="scripted:wall", permission=permission)
     play = Play([calls(*waiting, arguments=arguments)], spec=spec, keeps=True)
     play.say("Go")
-    while not play.record.notices.unsent:
+    while not play.journal.notifications.unsent:
         play.begin()
         if play.asked:
             play.complete()
-    return play.record
+    return play.journal
 
 
 class Deaf:
@@ -65,12 +65,12 @@ class Deaf:
 
     def __init__(self, times: int) -> None:
         self.times = times
-        self.heard: list[NoticeMessage] = []
+        self.heard: list[NotificationMessage] = []
 
-    async def tell(self, message: NoticeMessage) -> None:
+    async def tell(self, message: NotificationMessage) -> None:
         if self.times:
             self.times -= 1
-            raise NotTold("it was out")
+            raise NotNotified("it was out")
         self.heard.append(message)
 
 
@@ -89,14 +89,14 @@ async def test_a_webhook_that_fails_twice_is_told_with_a_signature_that_holds() 
 
 @pytest.mark.parametrize(("answers", "posts"), [([302], 1), ([404], 1), ([503, 503, 503], 3)])
 async def test_a_webhook_follows_nobody_and_gives_up_for_now(answers: list[int], posts: int) -> None:
-    with hook_server(answers) as hook, pytest.raises(NotTold, match=rf"at 127\.0\.0\.1 answered {answers[0]}"):
+    with hook_server(answers) as hook, pytest.raises(NotNotified, match=rf"at 127\.0\.0\.1 answered {answers[0]}"):
         await Webhook(hook.url, SECRET).tell(message())
 
     assert len(hook.posts) == posts
 
 
 async def test_a_webhook_that_is_not_there_is_a_sentence_without_its_path() -> None:
-    with pytest.raises(NotTold, match=r"the webhook at 127\.0\.0\.1 could not be reached: ConnectError") as error:
+    with pytest.raises(NotNotified, match=r"the webhook at 127\.0\.0\.1 could not be reached: ConnectError") as error:
         await Webhook("http://127.0.0.1:9/token-teapot", SECRET).tell(message())
 
     assert "teapot" not in str(error.value)
@@ -117,9 +117,9 @@ async def test_a_command_reads_json_and_no_keys(tmp_path: Path, monkeypatch: pyt
 
 
 async def test_a_command_that_fails_says_why_and_one_that_hangs_is_killed() -> None:
-    with pytest.raises(NotTold, match=r"ended with 3: no \\x1b line"):
+    with pytest.raises(NotNotified, match=r"ended with 3: no \\x1b line"):
         await Command(["/bin/sh", "-c", "printf 'no \\033 line'; exit 3"]).tell(message())
-    with pytest.raises(NotTold, match=r"did not end within 0\.3 s"):
+    with pytest.raises(NotNotified, match=r"did not end within 0\.3 s"):
         await Command(["/bin/sh", "-c", "sleep 100"], 0.3).tell(message())
 
 
@@ -148,20 +148,20 @@ async def test_a_mail_lies_in_the_maildir_once_also_when_it_was_read(tmp_path: P
 async def test_a_maildir_that_can_not_be_written_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "box").write_text("no directory")
 
-    with pytest.raises(NotTold, match="can't be written"):
+    with pytest.raises(NotNotified, match="can't be written"):
         await Maildir(tmp_path / "box", "a@b", "c@d").tell(message())
 
 
 async def test_each_channel_is_told_once_however_often_another_fails() -> None:
-    record, good, bad = waiting_record(), Deaf(0), Deaf(1)
+    journal, good, bad = waiting_journal(), Deaf(0), Deaf(1)
     good.name = "good:1"
-    first = await Notifying([bad, good], NO_SECRETS).tell(record, "ns/wall")
+    first = await Notifying([bad, good], NO_SECRETS).tell(journal, "ns/wall")
     (given,) = first.notified
     assert (given.channels, given.done, first.error) == (("good:1",), False, "it was out")
 
     key = given.key
-    record.notices.unsent[key] = record.notices.unsent[key].model_copy(update={"given": given.channels})
-    second = await Notifying([bad, good], NO_SECRETS).tell(record, "ns/wall")
+    journal.notifications.unsent[key] = journal.notifications.unsent[key].model_copy(update={"given": given.channels})
+    second = await Notifying([bad, good], NO_SECRETS).tell(journal, "ns/wall")
 
     assert second.notified[0].done
     assert [each.key for each in good.heard] == [each.key for each in bad.heard]
@@ -174,13 +174,13 @@ async def test_a_channel_that_hangs_holds_up_no_other_and_takes_nothing_back(mon
     class Hanging(Deaf):
         name = "hanging:1"
 
-        async def tell(self, message: NoticeMessage) -> None:
+        async def tell(self, message: NotificationMessage) -> None:
             await asyncio.sleep(60)
 
     before, after = Deaf(0), Deaf(0)
     before.name, after.name = "before:1", "after:1"
 
-    told = await Notifying([before, Hanging(0), after], NO_SECRETS).tell(waiting_record(), "ns/wall")
+    told = await Notifying([before, Hanging(0), after], NO_SECRETS).tell(waiting_journal(), "ns/wall")
 
     (given,) = told.notified
     assert (sorted(given.channels), given.done) == (["after:1", "before:1"], False)
@@ -210,23 +210,23 @@ async def test_a_webhook_whose_answer_does_not_end_counts_by_its_status(
     async with await asyncio.start_server(answered, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         telling = Webhook(f"http://127.0.0.1:{port}/calls", SECRET).tell(message())
-        with nullcontext() if begins else pytest.raises(NotTold):
+        with nullcontext() if begins else pytest.raises(NotNotified):
             await asyncio.wait_for(telling, 9)
         for _ in range(tries):
             await asyncio.wait_for(over.get(), 5)
 
 
 async def test_the_key_is_of_one_event_of_one_wait_of_one_session() -> None:
-    record, channel = waiting_record(), Deaf(0)
+    journal, channel = waiting_journal(), Deaf(0)
     for session in ("ns/wall", "ns/wall", "ns/roof"):
-        await Notifying([channel], NO_SECRETS).tell(record, session)
+        await Notifying([channel], NO_SECRETS).tell(journal, session)
 
     keys = [each.key for each in channel.heard]
     assert keys[0] == keys[1] != keys[2]
 
 
 async def test_a_worker_without_channels_settles_what_is_recorded() -> None:
-    told = await Notifying([], NO_SECRETS).tell(waiting_record(), "ns/wall")
+    told = await Notifying([], NO_SECRETS).tell(waiting_journal(), "ns/wall")
 
     assert [given.done for given in told.notified] == [True]
 
@@ -235,7 +235,7 @@ async def test_secrets_and_what_hides_do_not_leave() -> None:
     channel = Deaf(0)
     arguments = json.dumps({"colour": f"red \u202e{SECRET}\x1b[2J"})
 
-    await Notifying([channel], Masker({"PAINT": SECRET})).tell(waiting_record(arguments), "ns/wall")
+    await Notifying([channel], Masker({"PAINT": SECRET})).tell(waiting_journal(arguments), "ns/wall")
 
     (told,) = channel.heard
     assert SECRET not in told.model_dump_json()
@@ -275,10 +275,10 @@ def test_several_ways_stand_side_by_side() -> None:
 
 
 def test_of_a_calls_arguments_4000_characters_are_told_and_1000_of_each_that_waits_with_it() -> None:
-    record = waiting_record('{"colour": "' + "x" * 9_000 + '"}', ("p Paint", "q Paint"))
-    (notice,) = record.notices.unsent.values()
+    journal = waiting_journal('{"colour": "' + "x" * 9_000 + '"}', ("p Paint", "q Paint"))
+    (notification,) = journal.notifications.unsent.values()
 
-    told = message_of(record, notice, "k", NO_SECRETS)
+    told = message_of(journal, notification, "k", NO_SECRETS)
 
     assert 4_000 <= len(told.arguments) < 4_100
     assert [1_000 <= len(other.arguments) < 1_100 for other in told.more] == [True]

@@ -9,26 +9,26 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.analysis import Analyzers
 from longhaul.activities.attempt.workspaces import Workspaces
 from longhaul.activities.call_results import _look
 from longhaul.activities.compression.condensers import run_chain
 from longhaul.activities.context.prompt_hooks import PromptHooks
+from longhaul.activities.custom_agents.custom_agent import CustomAgent
+from longhaul.activities.custom_agents.custom_agent_registry import CustomAgents
+from longhaul.activities.custom_agents.custom_agent_turns import CustomAgentTurns
 from longhaul.activities.examine_calls import Examination
-from longhaul.activities.kinds.kind import AgentKind
-from longhaul.activities.kinds.kind_registry import Kinds
-from longhaul.activities.kinds.kind_turns import KindTurns
 from longhaul.activities.memory import _or_said
 from longhaul.activities.middlewares.middleware import Middleware
 from longhaul.activities.middlewares.middleware_chain import around, bounded
+from longhaul.activities.risk_analysis import Analyzers
 from longhaul.activities.tool import Place
 from longhaul.activities.tools.read import Read
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.activities.worker_parts import WorkerParts
-from longhaul.agent.permission.call_facts import CallFacts
-from tests.activities.analysis.test_chain import case
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from tests.activities.context.test_prompt_hooks import CONTEXT as PROMPT
 from tests.activities.middlewares.test_middlewares import CONTEXT
+from tests.activities.risk_analysis.test_chain import case
 
 Act = Callable[[], Awaitable[Any]]
 
@@ -70,7 +70,7 @@ class ForeignMiddleware(Middleware):
         return await self.act()
 
 
-class ForeignKind(AgentKind):
+class ForeignKind(CustomAgent):
     error: BaseException = Panic()
 
     async def reply(self, msg: Any, session: Any) -> str:
@@ -116,7 +116,7 @@ async def probe(act: Act) -> Any:
 
 async def examiner(act: Act) -> Any:
     class ForeignRead(Read):
-        async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
+        async def examine(self, arguments: dict[str, Any], place: Place) -> CallAnalysis:
             return await act()  # type: ignore[no-any-return]
 
     here = Path(__file__).parent
@@ -146,14 +146,14 @@ async def test_whatever_is_raised_is_a_failure(place: Callable[[Act], Awaitable[
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__)
 async def test_who_waits_may_cancel(place: Callable[[Act], Awaitable[Any]]) -> None:
-    begun = asyncio.Event()
+    started = asyncio.Event()
 
     async def act() -> None:
-        begun.set()
+        started.set()
         await asyncio.sleep(60)
 
     waiting = asyncio.create_task(place(act))  # type: ignore[arg-type,var-annotated]
-    await asyncio.wait_for(begun.wait(), 5)
+    await asyncio.wait_for(started.wait(), 5)
     waiting.cancel()
     await asyncio.wait({waiting}, timeout=5)
 
@@ -165,4 +165,4 @@ async def test_the_code_of_a_kind_may_raise_it_too(error: BaseException) -> None
     kind = type("Raising", (ForeignKind,), {"error": error})
 
     with pytest.raises(Exception, match=rf"kind 'foreign' failed: its code raised {type(error).__name__}\."):
-        await KindTurns(Kinds({"foreign": kind})).parting("foreign", "", ())
+        await CustomAgentTurns(CustomAgents({"foreign": kind})).parting("foreign", "", ())

@@ -18,7 +18,7 @@ from longhaul.activities.process.threads import in_own_thread, in_thread
 EXIT = """
 import asyncio, os, threading
 from longhaul.activities.process.threads import NotingPool
-from longhaul.starter.hosting.own_process import new_event_loop
+from longhaul.starter.worker_host.own_process import new_event_loop
 
 async def main():
     asyncio.get_running_loop().set_default_executor(NotingPool(1))
@@ -57,14 +57,14 @@ async def test_what_hangs_leaves_the_loops_own_threads_to_others(
 ) -> None:
     monkeypatch.setattr(prompt_hooks, "HOOK_SECONDS", 0.1)
     ends = threading.Event()
-    begun = [asyncio.ensure_future(hanging(ends)) for _ in range(own_threads + 1)]
+    started = [asyncio.ensure_future(hanging(ends)) for _ in range(own_threads + 1)]
     try:
         await asyncio.sleep(0.5)
         async with asyncio.timeout(5):
             assert await asyncio.to_thread(os.getpid) == os.getpid()
     finally:
         ends.set()
-        await asyncio.gather(*begun, return_exceptions=True)
+        await asyncio.gather(*started, return_exceptions=True)
 
 
 def test_a_thread_that_hangs_does_not_keep_a_worker_from_leaving(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The begin of a life before which the store has nothing, within a sub-agent's first task."""
+"""The begin of an incarnation before which the store has nothing, within a sub-agent's first task."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -11,7 +11,7 @@ from temporalio.testing import ActivityEnvironment
 from longhaul.activities.attempt.fused_reads import UNFUSED
 from longhaul.activities.contract import RestoreInput
 from longhaul.activities.prepare_reply import Preparation
-from longhaul.activities.recovery import Claim, Life, spelt_empty
+from longhaul.activities.recovery import Claim, IncarnationKey, empty_record
 from longhaul.activities.restore import Restoring
 from longhaul.agent.entries import Restored
 from longhaul.stores.state.file_store import MemoryStore
@@ -59,11 +59,11 @@ async def test_a_first_life_is_looked_for_and_written_down_in_one_step() -> None
 
     found = await restored(store)
 
-    assert (found.generation, found.source, found.carried) == (1, "nothing", None)
+    assert (found.incarnation, found.source, found.carried) == (1, "nothing", None)
     assert store.asked == ["replace"]
     written = await store.get_session(None, "hand", "job.t7")
     assert written is not None
-    assert (written.run_id, written.generation, written.closed) == ("run-1", 1, False)
+    assert (written.run_id, written.incarnation, written.closed) == ("run-1", 1, False)
 
 
 async def test_the_same_task_made_again_begins_the_same_life() -> None:
@@ -76,7 +76,7 @@ async def test_the_same_task_made_again_begins_the_same_life() -> None:
 @pytest.mark.parametrize("store", [Counting, Older])
 async def test_a_life_that_the_store_knows_is_left_to_an_activity(store: type[Counting]) -> None:
     kept = store()
-    await kept.upsert_session(spelt_empty(Life(None, "hand", "job.t7", 1, "run-0"), Claim(source="nothing")))
+    await kept.upsert_session(empty_record(IncarnationKey(None, "hand", "job.t7", 1, "run-0"), Claim(source="nothing")))
 
     with pytest.raises(ApplicationError) as refused:
         await restored(kept)

@@ -35,8 +35,8 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def _behavior(line: str, root: Path) -> Behavior:
-    facts = examine_command(line, root, root)
-    return decide_call(BASH, json.dumps({"command": line}), facts, PermissionContext(), str(root)).behavior
+    analysis = examine_command(line, root, root)
+    return decide_call(BASH, json.dumps({"command": line}), analysis, PermissionContext(), str(root)).behavior
 
 
 def test_at_most_one_plain_command_in_twenty_is_asked_about(workspace: Path) -> None:
@@ -61,9 +61,9 @@ def test_a_thousand_decisions_are_timed(workspace: Path, capsys: pytest.CaptureF
     mixed = (LINES + [f"{line} && npm run build" for line in LINES] + [f"echo $({line})" for line in LINES]) * 3
     seconds = []
     for line in mixed[:1000]:
-        begun = time.perf_counter()
+        started = time.perf_counter()
         _behavior(line, workspace)
-        seconds.append(time.perf_counter() - begun)
+        seconds.append(time.perf_counter() - started)
 
     seconds.sort()
     with capsys.disabled():

@@ -78,10 +78,10 @@ def test_a_word_becomes_what_bash_makes_of_it_or_is_not_understood(
 def test_rules_and_the_proof_see_the_words_that_the_program_gets(
     line: str, words: tuple[str, ...], tmp_path: Path
 ) -> None:
-    facts = examine_command(line, tmp_path, tmp_path)
+    analysis = examine_command(line, tmp_path, tmp_path)
 
-    assert [command.words for command in facts.commands] == [words]
-    assert facts.read_only
+    assert [command.words for command in analysis.commands] == [words]
+    assert analysis.read_only
 
 
 @pytest.mark.parametrize(
@@ -93,10 +93,10 @@ def test_rules_and_the_proof_see_the_words_that_the_program_gets(
     ],
 )  # fmt: skip
 def test_what_bash_might_read_otherwise_is_asked(line: str, tmp_path: Path) -> None:
-    facts = examine_command(line, tmp_path, tmp_path)
+    analysis = examine_command(line, tmp_path, tmp_path)
 
-    assert facts.not_understood
-    assert not facts.read_only
+    assert analysis.not_understood
+    assert not analysis.read_only
 
 
 @pytest.mark.parametrize(
@@ -104,6 +104,6 @@ def test_what_bash_might_read_otherwise_is_asked(line: str, tmp_path: Path) -> N
     [("cat {README.md,../x}", "../x"), ("cat {.,}./x", "../x"), ("ls {a,/etc}/{b,shadow}", "/etc/shadow")],
 )
 def test_each_of_the_words_is_a_path_of_its_own(line: str, path: str, tmp_path: Path) -> None:
-    facts = examine_command(line, tmp_path, tmp_path)
+    analysis = examine_command(line, tmp_path, tmp_path)
 
-    assert str((tmp_path / path).resolve()) in {fact.path for fact in facts.paths if not fact.inside}
+    assert str((tmp_path / path).resolve()) in {fact.path for fact in analysis.paths if not fact.inside}

@@ -134,8 +134,8 @@ def _place(root: Path, cwd: Path, *rules: tuple[str, str]) -> Place:
 
 
 async def _output(tool: Tool, place: Place, **arguments: object) -> str:
-    facts = await tool.examine(dict(arguments), place)
-    return str((await tool.run(ToolCall(id="1", arguments=dict(arguments), place=place, facts=facts))).output)
+    analysis = await tool.examine(dict(arguments), place)
+    return str((await tool.run(ToolCall(id="1", arguments=dict(arguments), place=place, analysis=analysis))).output)
 
 
 @pytest.mark.parametrize("pattern", ["private/**", "**/private/**", "{root}/private/**", "linked/**"])

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longhaul.activities.shell.walk import examine_command
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 
 
 @pytest.fixture
@@ -17,8 +17,8 @@ def root(tmp_path: Path) -> Path:
     return tmp_path.resolve()
 
 
-def _words(facts: CallFacts) -> list[str]:
-    return [" ".join(command.words) for command in facts.commands]
+def _words(analysis: CallAnalysis) -> list[str]:
+    return [" ".join(command.words) for command in analysis.commands]
 
 
 @pytest.mark.parametrize(
@@ -77,10 +77,10 @@ def test_every_command_of_a_line_is_listed(line: str, expected: list[str], root:
     ],
 )
 def test_what_is_not_understood_is_named(line: str, phrase: str, root: Path) -> None:
-    facts = examine_command(line, root, root)
+    analysis = examine_command(line, root, root)
 
-    assert facts.not_understood == phrase
-    assert not facts.read_only
+    assert analysis.not_understood == phrase
+    assert not analysis.read_only
 
 
 @pytest.mark.parametrize(
@@ -125,25 +125,25 @@ def test_dangerous_commands_are_named(line: str, part: str, root: Path) -> None:
     "line", ["rm build.log", "chmod u+x run.sh", "kill 4711", "git push", "git reset --soft HEAD~1"]
 )
 def test_ordinary_changes_are_not_called_dangerous(line: str, root: Path) -> None:
-    facts = examine_command(line, root, root)
+    analysis = examine_command(line, root, root)
 
-    assert facts.safety == ""
-    assert not facts.read_only
+    assert analysis.safety == ""
+    assert not analysis.read_only
 
 
 def test_a_redirection_is_a_command_and_a_written_path(root: Path) -> None:
-    facts = examine_command("cd src && echo hi > out.txt", root, root)
+    analysis = examine_command("cd src && echo hi > out.txt", root, root)
 
     target = str(root / "src" / "out.txt")
-    assert _words(facts) == ["cd src", f"> {target}", "echo hi"]
-    assert [(path.path, path.access, path.inside) for path in facts.paths] == [(target, "write", True)]
-    assert not facts.read_only
+    assert _words(analysis) == ["cd src", f"> {target}", "echo hi"]
+    assert [(path.path, path.access, path.inside) for path in analysis.paths] == [(target, "write", True)]
+    assert not analysis.read_only
 
 
 def test_output_that_goes_where_other_output_goes_is_no_file_in_a_loop_either(root: Path) -> None:
-    facts = examine_command("for n in 1 2; do date 2>&1 >/dev/null | tail -1 >log; done", root, root)
+    analysis = examine_command("for n in 1 2; do date 2>&1 >/dev/null | tail -1 >log; done", root, root)
 
-    assert [fact.path for fact in facts.paths] == [str(root / "log")]
+    assert [fact.path for fact in analysis.paths] == [str(root / "log")]
 
 
 @pytest.mark.parametrize(
@@ -165,9 +165,9 @@ def test_redirections_that_go_nowhere_are_harmless(line: str, root: Path) -> Non
     ],
 )
 def test_reads_are_followed_through_cd(line: str, paths: set[str], root: Path) -> None:
-    facts = examine_command(line, root, root)
+    analysis = examine_command(line, root, root)
 
-    assert {path.path for path in facts.paths} == {str((root / path).resolve()) for path in paths}
+    assert {path.path for path in analysis.paths} == {str((root / path).resolve()) for path in paths}
 
 
 def test_cd_out_of_the_workspace_is_not_read_only(root: Path) -> None:
@@ -187,16 +187,18 @@ def test_copying_into_a_folder_looks_at_what_lies_there_already(root: Path) -> N
     (root / "a.txt").write_text("marmalade")
     (root / "src" / "a.txt").symlink_to("/etc/motd-of-the-host")
 
-    facts = examine_command("cp a.txt src", root, root)
+    analysis = examine_command("cp a.txt src", root, root)
 
-    assert ("/etc/motd-of-the-host", "write", False) in [(path.path, path.access, path.inside) for path in facts.paths]
+    assert ("/etc/motd-of-the-host", "write", False) in [
+        (path.path, path.access, path.inside) for path in analysis.paths
+    ]
 
 
 def test_a_pattern_stands_for_the_files_that_it_matches(root: Path) -> None:
-    facts = examine_command("wc -l src/*.py", root, root)
+    analysis = examine_command("wc -l src/*.py", root, root)
 
-    assert facts.read_only
-    assert [path.path for path in facts.paths] == [str(root / "src" / "app.py"), str(root / "src")]
+    assert analysis.read_only
+    assert [path.path for path in analysis.paths] == [str(root / "src" / "app.py"), str(root / "src")]
 
 
 def test_a_file_that_is_named_like_an_option_is_one(root: Path) -> None:
@@ -242,9 +244,9 @@ _SNIPPETS = st.sampled_from(
     st.one_of(st.text(max_size=200), st.lists(_SNIPPETS, max_size=30).map("".join), st.lists(_SNIPPETS).map(" ".join))
 )
 def test_no_text_makes_it_raise(line: str) -> None:
-    facts = examine_command(line, Path("/nowhere/at/all"), Path("/nowhere/at"))
+    analysis = examine_command(line, Path("/nowhere/at/all"), Path("/nowhere/at"))
 
-    assert not (facts.read_only and facts.not_understood)
+    assert not (analysis.read_only and analysis.not_understood)
 
 
 @pytest.mark.parametrize(
@@ -252,6 +254,6 @@ def test_no_text_makes_it_raise(line: str) -> None:
 )
 @pytest.mark.parametrize("times", [2_000, 120_000])
 def test_huge_lines_are_examined_too(piece: str, times: int) -> None:
-    facts = examine_command(piece * times, Path("/nowhere"), Path("/nowhere"))
+    analysis = examine_command(piece * times, Path("/nowhere"), Path("/nowhere"))
 
-    assert not facts.read_only
+    assert not analysis.read_only

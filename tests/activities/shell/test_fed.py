@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.activities.shell.walk import examine_command
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-def _facts(line: str, root: Path) -> CallFacts:
+def _analysis(line: str, root: Path) -> CallAnalysis:
     return examine_command(line, root, root)
 
 
@@ -33,10 +33,10 @@ def _facts(line: str, root: Path) -> CallFacts:
     ],
 )
 def test_names_below_a_folder_are_read_unasked(line: str, root: Path) -> None:
-    facts = _facts(line, root)
+    analysis = _analysis(line, root)
 
-    assert facts.read_only
-    assert all(fact.inside for fact in facts.paths)
+    assert analysis.read_only
+    assert all(fact.inside for fact in analysis.paths)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_names_below_a_folder_are_read_unasked(line: str, root: Path) -> None:
     ],
 )  # fmt: skip
 def test_anything_else_behind_a_pipe_is_not_proven(line: str, root: Path) -> None:
-    assert not _facts(line, root).read_only
+    assert not _analysis(line, root).read_only
 
 
 @pytest.mark.parametrize("name", ["a /etc/passwd", "a\nb", "it's", 'a"b', "a\\b", "tab\tx", "sub dir/x", "nb\u00a0sp"])
@@ -62,7 +62,7 @@ def test_a_name_that_is_not_one_word_is_asked(name: str, root: Path) -> None:
     (root / "docs" / name).parent.mkdir(exist_ok=True, parents=True)
     (root / "docs" / name).write_text("")
 
-    assert not _facts("find docs -name '*.md' | xargs cat", root).read_only
+    assert not _analysis("find docs -name '*.md' | xargs cat", root).read_only
 
 
 @pytest.mark.parametrize(("filters", "told"), [("", True), ("-name '*.md'", False), ("-name '*.md' -o -true", True)])
@@ -70,7 +70,7 @@ def test_files_with_secrets_and_links_are_told_as_if_they_were_named(filters: st
     (root / "docs/.env").write_text("TOKEN=1")
     (root / "docs/out").symlink_to("/etc/passwd")
 
-    paths = {fact.path for fact in _facts(f"find docs {filters} | xargs cat", root).paths}
+    paths = {fact.path for fact in _analysis(f"find docs {filters} | xargs cat", root).paths}
 
     assert ({str(root / "docs/.env"), "/etc/passwd"} <= paths) is told
 
@@ -78,7 +78,7 @@ def test_files_with_secrets_and_links_are_told_as_if_they_were_named(filters: st
 def test_a_link_to_a_folder_is_asked_for_some_programs_follow_it(root: Path) -> None:
     (root / "docs/away").symlink_to("/etc")
 
-    assert not _facts("find docs | xargs grep -r root", root).read_only
+    assert not _analysis("find docs | xargs grep -r root", root).read_only
 
 
 @pytest.mark.parametrize("line", ["find docs | xargs cat", "grep -R x docs"])
@@ -86,6 +86,6 @@ def test_the_last_of_many_links_may_lead_anywhere(line: str, root: Path) -> None
     for number in range(40):
         (root / f"docs/link{number}").symlink_to("../x" if number else "/etc/passwd")
 
-    facts = _facts(line, root)
+    analysis = _analysis(line, root)
 
-    assert not facts.read_only or "/etc/passwd" in {fact.path for fact in facts.paths}
+    assert not analysis.read_only or "/etc/passwd" in {fact.path for fact in analysis.paths}

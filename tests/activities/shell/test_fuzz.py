@@ -45,10 +45,10 @@ MARKS = ["$(", ")", "`", "'", '"', "\\", ";", "&&", "|", ">", "<<X\n", "{", "}",
 
 
 def _decide(line: str, mode: PermissionMode, rules: tuple[PermissionRule, ...] = RULES) -> Behavior:
-    facts = examine_command(line, NOWHERE, NOWHERE)
-    assert not (facts.read_only and (facts.not_understood or facts.safety))
+    analysis = examine_command(line, NOWHERE, NOWHERE)
+    assert not (analysis.read_only and (analysis.not_understood or analysis.safety))
     raw = json.dumps({"command": line})
-    return decide_call(BASH, raw, facts, PermissionContext(mode=mode, rules=rules), str(NOWHERE)).behavior
+    return decide_call(BASH, raw, analysis, PermissionContext(mode=mode, rules=rules), str(NOWHERE)).behavior
 
 
 mixed = st.lists(st.sampled_from(PIECES + MARKS * 20), max_size=12)
@@ -109,11 +109,11 @@ def test_a_deny_rule_for_all_denies_or_asks_whatever_is_put_into_a_line(line: st
     ids=lambda line: f"{line[:12]!r}-{len(line)}",
 )
 def test_huge_and_nested_lines_are_decided_on_in_time(line: str) -> None:
-    begun = time.process_time()
+    started = time.process_time()
 
     behavior = _decide(line, PermissionMode.DEFAULT)
 
-    assert time.process_time() - begun < usual(SECONDS)
+    assert time.process_time() - started < usual(SECONDS)
     assert behavior is not Behavior.ALLOW or len(line) <= MAX_CHARACTERS
 
 
@@ -154,9 +154,9 @@ async def test_no_line_of_the_command_fails_other_than_as_a_bad_line(line: bytes
 
 
 def test_letters_beyond_latin_keep_their_place_in_the_words() -> None:
-    facts = examine_command("cat 日本語.txt 'Ωμέγα 😀' && rm -rf {文,😀}.txt", NOWHERE, NOWHERE)
+    analysis = examine_command("cat 日本語.txt 'Ωμέγα 😀' && rm -rf {文,😀}.txt", NOWHERE, NOWHERE)
 
-    assert [command.words for command in facts.commands] == [
+    assert [command.words for command in analysis.commands] == [
         ("cat", "日本語.txt", "Ωμέγα 😀"),
         ("rm", "-rf", "{文,😀}.txt"),
     ]

@@ -109,8 +109,8 @@ def _put(root: Path, name: str) -> None:
 
 
 def _decided(line: str, root: Path) -> Behavior:
-    facts = examine_command(line, root, root)
-    return decide_call(BASH, json.dumps({"command": line}), facts, PermissionContext(), str(root)).behavior
+    analysis = examine_command(line, root, root)
+    return decide_call(BASH, json.dumps({"command": line}), analysis, PermissionContext(), str(root)).behavior
 
 
 @pytest.mark.parametrize("line", PRINTING)

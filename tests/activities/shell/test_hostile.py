@@ -47,9 +47,9 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
 
 
 def _behavior(text: str, stage: Stage, mode: PermissionMode, *rules: PermissionRule) -> Behavior:
-    facts = examine_command(text, stage.root, stage.root)
+    analysis = examine_command(text, stage.root, stage.root)
     raw = json.dumps({"command": text})
-    return decide_call(BASH, raw, facts, PermissionContext(mode=mode, rules=rules), str(stage.root)).behavior
+    return decide_call(BASH, raw, analysis, PermissionContext(mode=mode, rules=rules), str(stage.root)).behavior
 
 
 @pytest.mark.parametrize("family", dict.fromkeys(line.family for line in LINES))
@@ -58,12 +58,12 @@ def test_a_hostile_line_never_passes_unasked(family: str, stage: Stage) -> None:
     root, passing = str(stage.root), list[tuple[str, object]]()
     for line in (line for line in LINES if line.family == family):
         text = stage.text(line.text)
-        facts, raw = examine_command(text, stage.root, stage.root), json.dumps({"command": text})
+        analysis, raw = examine_command(text, stage.root, stage.root), json.dumps({"command": text})
         for mode in ASKING:
-            decided = decide_call(BASH, raw, facts, PermissionContext(mode=mode), root).behavior
+            decided = decide_call(BASH, raw, analysis, PermissionContext(mode=mode), root).behavior
             passing += [(text, mode)] if decided is Behavior.ALLOW else []
         for generous in GENEROUS:
-            decided = decide_planning(BASH, raw, facts, generous, root, f"{root}/plan.md").behavior
+            decided = decide_planning(BASH, raw, analysis, generous, root, f"{root}/plan.md").behavior
             passing += [(text, generous)] if decided is not Behavior.DENY else []
 
     assert passing == []
@@ -95,9 +95,9 @@ def test_a_search_asks_only_where_it_comes_by_a_secret(stage: Stage) -> None:
 
 
 def test_the_question_about_a_search_names_the_file(stage: Stage) -> None:
-    facts = examine_command("grep -rn TODO .", stage.root, stage.root)
+    analysis = examine_command("grep -rn TODO .", stage.root, stage.root)
 
-    assert str(stage.root / ".env") in [fact.path for fact in facts.paths if fact.danger]
+    assert str(stage.root / ".env") in [fact.path for fact in analysis.paths if fact.danger]
 
 
 def test_a_file_that_turns_up_with_a_secret_name_is_seen_by_the_next_look(tmp_path: Path) -> None:
@@ -132,9 +132,9 @@ def test_a_file_that_is_often_harmless_counts_by_what_is_in_it(
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text(text)
 
-    facts = examine_command("grep -r x .", tmp_path, tmp_path)
+    analysis = examine_command("grep -r x .", tmp_path, tmp_path)
 
-    assert any(fact.danger for fact in facts.paths) is asks
+    assert any(fact.danger for fact in analysis.paths) is asks
 
 
 @pytest.mark.parametrize("line", ["git remote -v", "git remote get-url origin", "git -C deep remote --verbose"])
@@ -146,9 +146,9 @@ def test_git_asks_before_it_prints_an_address_with_a_password(
     git(tmp_path, "init", "-q")
     git(tmp_path, "remote", "add", "origin", f"https://{password}git.example.org/tea.git")
 
-    facts = examine_command(line, tmp_path, tmp_path)
+    analysis = examine_command(line, tmp_path, tmp_path)
 
-    assert any(fact.danger for fact in facts.paths) is asks
+    assert any(fact.danger for fact in analysis.paths) is asks
     assert not any(fact.danger for fact in examine_command("git remote", tmp_path, tmp_path).paths)
 
 

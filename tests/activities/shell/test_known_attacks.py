@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.process.sandbox import Box
+from longhaul.activities.process.sandbox import SandboxPolicy
 from longhaul.activities.shell.walk import examine_command
 from longhaul.activities.tools.bash import Bash
 from longhaul.agent.permission.decision_table import decide_call
@@ -14,7 +14,7 @@ from longhaul.agent.values.permission import Behavior, PermissionContext, Permis
 from tests.activities.corpora.attacks import BASH, EDITING, READING, Arena, passing
 from tests.activities.corpora.stage import git
 from tests.activities.tools.calls import called, place_at
-from tests.house.syntax import tree_of
+from tests.codebase.syntax import tree_of
 
 TESTS = Path(__file__).parents[2]
 
@@ -79,8 +79,8 @@ ELSEWHERE = {
     "H4 keys of processes": "test_worker_privacy.py",
     "H4 keys in what is shown":
         "workflows/workers/models/test_own_keys.py::test_own_keys_are_masked_and_given_to_nobody",
-    "H5 letters": "workflows/life/test_poison.py::test_a_session_answers_at_once_after_poison_of_every_kind",
-    "H5 letters by HTTP": "e2e/serve/test_poison.py::test_a_session_answers_at_once_after_poison_by_http",
+    "H5 operations": "workflows/incarnation/test_poison.py::test_a_session_answers_at_once_after_poison_of_every_kind",
+    "H5 operations by HTTP": "e2e/serve/test_poison.py::test_a_session_answers_at_once_after_poison_by_http",
     "H6 several users": "e2e/serve/test_sessions.py",
     "M1 slow connections": "e2e/serve/test_slow_connections.py",
     "M2 a stream and its token": "e2e/serve/test_revoked.py::test_a_stream_ends_when_its_token_is_taken_out",
@@ -118,8 +118,8 @@ def test_an_accepted_suggestion_lets_nothing_else_pass(accepted: str, arena: Are
     context = PermissionContext(rules=asked.suggested_rules)
 
     def behavior(line: str) -> Behavior:
-        facts = examine_command(line, root, root)
-        return decide_call(BASH, json.dumps({"command": line}), facts, context, str(root)).behavior
+        analysis = examine_command(line, root, root)
+        return decide_call(BASH, json.dumps({"command": line}), analysis, context, str(root)).behavior
 
     assert behavior(accepted) is Behavior.ALLOW
     assert behavior(RULES[accepted]) is Behavior.ASK
@@ -134,11 +134,11 @@ async def test_h1_no_program_of_a_repository_runs_beside_an_edit_or_a_rule(line:
     git(root, "config", "core.fsmonitor", "touch ran; false")
     rule = PermissionRule(tool_name="Bash", rule_content="make:*")
     for whole in (line, f"make -v && {line}", f"{line}; make -v"):
-        facts = examine_command(whole, root, root)
+        analysis = examine_command(whole, root, root)
         context = PermissionContext(mode=PermissionMode.ACCEPT_EDITS, rules=(rule,))
         raw = json.dumps({"command": whole})
-        if decide_call(BASH, raw, facts, context, str(root)).behavior is Behavior.ALLOW:
-            await Bash(box=Box("off")).run(called({"command": whole}, place_at(root), facts))
+        if decide_call(BASH, raw, analysis, context, str(root)).behavior is Behavior.ALLOW:
+            await Bash(sandbox=SandboxPolicy("off")).run(called({"command": whole}, place_at(root), analysis))
 
     assert not list(root.rglob("ran"))
 

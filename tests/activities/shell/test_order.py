@@ -32,9 +32,9 @@ def root(tmp_path: Path) -> Path:
 
 def _behavior(line: str, root: Path, mode: PermissionMode, *allowed: str) -> Behavior:
     rules = tuple(PermissionRule(tool_name="Bash", rule_content=content) for content in allowed)
-    facts = examine_command(line, root, root)
+    analysis = examine_command(line, root, root)
     context = PermissionContext(mode=mode, rules=rules)
-    return decide_call(BASH, json.dumps({"command": line}), facts, context, str(root)).behavior
+    return decide_call(BASH, json.dumps({"command": line}), analysis, context, str(root)).behavior
 
 
 MOVERS = ["mv deep/inner in2", "mv deep in2", "rm f", "rmdir deep", "sed -i s/a/b/ f", "cp -d deep/inner/link in2",
@@ -100,9 +100,9 @@ def test_edits_that_follow_each_other_harmlessly_pass(line: str, root: Path) -> 
 @pytest.mark.parametrize("line", ["git status", "git status && touch x", "cd deep && git diff && mkdir y"])
 async def test_a_line_that_runs_unasked_meets_no_program_of_the_repository(line: str, root: Path) -> None:
     git(root, "config", "core.fsmonitor", "touch ran; false")
-    facts = examine_command(line, root, root)
+    analysis = examine_command(line, root, root)
 
-    await Bash().run(ToolCall(id="1", arguments={"command": line}, place=Place(root, root), facts=facts))
+    await Bash().run(ToolCall(id="1", arguments={"command": line}, place=Place(root, root), analysis=analysis))
 
     assert _behavior(line, root, PermissionMode.ACCEPT_EDITS) is Behavior.ALLOW
     assert not _ran(root)
@@ -112,11 +112,11 @@ def _ran(root: Path) -> list[Path]:
     return list(root.rglob("ran"))
 
 
-async def test_a_line_is_decided_anew_when_a_name_has_turned_up_that_is_an_option(root: Path) -> None:
+async def test_a_line_is_decided_again_when_a_name_has_turned_up_that_is_an_option(root: Path) -> None:
     line = "sort --key=1 --field-separator=?"
-    facts = examine_command(line, root, root)
+    analysis = examine_command(line, root, root)
     (root / "--field-separator=x").touch()
 
     with pytest.raises(NeedsDecision):
-        await Bash().run(ToolCall(id="1", arguments={"command": line}, place=Place(root, root), facts=facts))
-    assert facts.read_only
+        await Bash().run(ToolCall(id="1", arguments={"command": line}, place=Place(root, root), analysis=analysis))
+    assert analysis.read_only

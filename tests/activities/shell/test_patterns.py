@@ -77,10 +77,10 @@ SCRIPTS = [
 def test_no_pattern_stands_where_a_script_a_value_or_a_program_does(line: str, pattern: str, tmp_path: Path) -> None:
     root = _filled(tmp_path, [b"e", b"p"])
 
-    facts = examine_command(line.format(pattern), root, root)
+    analysis = examine_command(line.format(pattern), root, root)
 
-    assert not facts.read_only
-    assert facts.not_understood or not any(command.edits_only for command in facts.commands)
+    assert not analysis.read_only
+    assert analysis.not_understood or not any(command.edits_only for command in analysis.commands)
 
 
 @pytest.mark.parametrize("name", ["-n", "--", "--compress-program=sh", "(x", "!", "+x", ",x", "=x", ":x"])
@@ -119,9 +119,9 @@ def test_looking_for_names_elsewhere_is_a_read_of_that_folder(line: str, tmp_pat
     (root / "out").symlink_to(tmp_path / "outside")
     (root / "\udcffé").symlink_to("/etc/passwd")
 
-    facts = examine_command(line, root, root)
+    analysis = examine_command(line, root, root)
 
-    assert not facts.read_only or any(not fact.inside for fact in facts.paths)
+    assert not analysis.read_only or any(not fact.inside for fact in analysis.paths)
 
 
 def test_plain_patterns_are_proven(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_plain_patterns_are_proven(tmp_path: Path) -> None:
         "rm d/*.md",
     ]
 
-    facts = [examine_command(line, root, root) for line in lines]
+    analysis = [examine_command(line, root, root) for line in lines]
 
-    assert [line for line, each in zip(lines, facts, strict=True) if not each.read_only] == ["rm d/*.md"]
-    assert facts[-1].commands[0].edits_only
+    assert [line for line, each in zip(lines, analysis, strict=True) if not each.read_only] == ["rm d/*.md"]
+    assert analysis[-1].commands[0].edits_only

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.activities.shell.walk import examine_command
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.permission.decision_table import decide_call
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode
@@ -40,14 +40,16 @@ async def listener() -> AsyncIterator[Listener]:
         yield listener
 
 
-def _passes(text: str, stage: Stage, modes: Sequence[PermissionMode]) -> CallFacts | None:
+def _passes(text: str, stage: Stage, modes: Sequence[PermissionMode]) -> CallAnalysis | None:
     """The findings on a line that one of the modes lets run unasked."""
-    facts = examine_command(text, stage.root, stage.root)
+    analysis = examine_command(text, stage.root, stage.root)
     said = {
-        decide_call(BASH, json.dumps({"command": text}), facts, PermissionContext(mode=mode), str(stage.root)).behavior
+        decide_call(
+            BASH, json.dumps({"command": text}), analysis, PermissionContext(mode=mode), str(stage.root)
+        ).behavior
         for mode in modes
     }
-    return facts if Behavior.ALLOW in said else None
+    return analysis if Behavior.ALLOW in said else None
 
 
 @pytest.mark.parametrize("first", range(0, len(LINES), PORTION))
@@ -59,10 +61,10 @@ async def test_what_is_read_unasked_changes_nothing_and_shows_no_secret(
 
     for line in LINES[first : first + PORTION]:
         text = stage.text(line.text, listener.port)
-        if (facts := _passes(text, stage, ASKING)) is None:
+        if (analysis := _passes(text, stage, ASKING)) is None:
             continue
         ran += 1
-        printed = await run(text, stage, facts)
+        printed = await run(text, stage, analysis)
         if SECRET in printed or ENVIRONMENT_SECRET in printed:
             problems.append(("shows a secret", text))
         for folder, seen in before.items():
@@ -81,9 +83,9 @@ async def test_what_is_edited_unasked_lies_in_the_workspace(line: Line, stage: S
     before = {folder: picture(folder) for folder in (stage.home, stage.outside)}
 
     assert _passes(text, stage, [PermissionMode.DEFAULT, PermissionMode.EXPLORE]) is None
-    facts = _passes(text, stage, [PermissionMode.ACCEPT_EDITS])
-    assert facts is not None
-    printed = await run(text, stage, facts)
+    analysis = _passes(text, stage, [PermissionMode.ACCEPT_EDITS])
+    assert analysis is not None
+    printed = await run(text, stage, analysis)
 
     assert SECRET not in printed
     assert {folder: picture(folder) for folder in before} == before
@@ -97,10 +99,12 @@ async def test_what_passes_of_lines_that_nobody_has_written_is_harmless_too(
 ) -> None:
     before = {folder: picture(folder) for folder in (stage.root, stage.home, stage.outside)}
     texts = (stage.text(line, listener.port) for line in mixed(seed))
-    passing = ((text, facts) for text in texts if (facts := _passes(text, stage, [PermissionMode.DEFAULT])) is not None)
+    passing = (
+        (text, analysis) for text in texts if (analysis := _passes(text, stage, [PermissionMode.DEFAULT])) is not None
+    )
 
-    for text, facts in islice(passing, MIXED_LINES):
-        printed = await run(text, stage, facts)
+    for text, analysis in islice(passing, MIXED_LINES):
+        printed = await run(text, stage, analysis)
 
         assert SECRET not in printed, text
         assert ENVIRONMENT_SECRET not in printed, text

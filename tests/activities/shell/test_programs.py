@@ -13,7 +13,7 @@ from longhaul.activities.shell.environment_variables import hardened, scrubbed
 from longhaul.activities.shell.programs import EDITORS, GIT, PROGRAMS
 from longhaul.activities.shell.walk import examine_command
 
-LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+OPERATION_ROWS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 
 @pytest.fixture
@@ -43,8 +43,8 @@ def test_each_entry_says_why_and_nothing_that_nobody_reads() -> None:
 
 @pytest.mark.parametrize("program", [name for name, known in PROGRAMS.items() if known.plain])
 def test_of_a_program_with_a_reading_of_its_own_only_plain_words_are_proven(program: str, root: Path) -> None:
-    bundles = [f"{program} -{one}{other} f x" for one, other in product(LETTERS, LETTERS)]
-    late = [f"{program} f -{letter}{end}" for letter in LETTERS for end in ("", "1", " x", " 1")]
+    bundles = [f"{program} -{one}{other} f x" for one, other in product(OPERATION_ROWS, OPERATION_ROWS)]
+    late = [f"{program} f -{letter}{end}" for letter in OPERATION_ROWS for end in ("", "1", " x", " 1")]
     ends = [f"{program} {words}" for words in ("-- f x", "f -- x", "-- -o x", "-I=x f", "-I f --", "--noreport=x f")]
 
     assert [line for line in (*bundles, *late, *ends) if _proven(line, root)] == []
@@ -81,7 +81,7 @@ def test_nothing_that_follows_links_below_or_tells_of_others_is_proven(line: str
 def test_what_getopt_would_take_for_an_abbreviation_or_another_option_is_not_proven(name: str, root: Path) -> None:
     known = PROGRAMS[name]
     words = [f"--{long[:-1]}" for long in known.flags.long if long[:-1] not in known.flags.long and len(long) > 3]
-    words += [f"-{letter}" for letter in LETTERS if letter not in known.flags.short and not letter.isdigit()]
+    words += [f"-{letter}" for letter in OPERATION_ROWS if letter not in known.flags.short and not letter.isdigit()]
     taken = {"printf", "true", "false", ":", "find", "sed", "type", "which", "exit", "sleep", "seq"}
 
     lines = [f"{name} {word} f" for word in words] if name not in taken else []
@@ -90,7 +90,7 @@ def test_what_getopt_would_take_for_an_abbreviation_or_another_option_is_not_pro
 
 
 def test_git_leaves_its_index_alone(root: Path) -> None:
-    """Times that differ from those in the index make git write it anew, unless it is told not to."""
+    """Times that differ from those in the index make git write it again, unless it is told not to."""
 
     environment = hardened(scrubbed({"PATH": "/usr/bin:/bin", "HOME": str(root)}))
     for line in ("git init -q", "git add f", "touch -d yesterday f"):

@@ -55,10 +55,10 @@ def test_a_descriptor_that_the_worker_reads_is_not_written_to_unasked(descriptor
 )
 @pytest.mark.parametrize("line", ["cat {}", "touch {}", "cp src/app.py {}", "echo hi > {}", "cd {}"])
 def test_a_tilde_behind_anything_but_a_name_is_not_understood(word: str, line: str, root: Path) -> None:
-    facts = examine_command(line.format(word), root, root)
+    analysis = examine_command(line.format(word), root, root)
 
-    assert facts.not_understood
-    assert not facts.read_only
+    assert analysis.not_understood
+    assert not analysis.read_only
 
 
 @pytest.mark.parametrize("line", ["git log HEAD~1", "git diff HEAD~3..HEAD^~2", "cat src/app.py~", "git show @~1"])
@@ -103,6 +103,6 @@ def test_a_test_in_brackets_is_a_test(line: str, root: Path) -> None:
     ],
 )
 def test_other_brackets_ask(line: str, root: Path) -> None:
-    facts = examine_command(line, root, root)
+    analysis = examine_command(line, root, root)
 
-    assert not facts.read_only or any(not fact.inside for fact in facts.paths)
+    assert not analysis.read_only or any(not fact.inside for fact in analysis.paths)

@@ -134,16 +134,16 @@ def test_paths_of_git_begin_where_it_was_sent(line: str, up: int, root: Path) ->
     folder = "/".join([".."] * up)
     start = "/".join(["a", "b", "c", "d", "e"][:up])
 
-    facts = examine_command(f"cd {start} && {line.format(folder)}", root, root)
+    analysis = examine_command(f"cd {start} && {line.format(folder)}", root, root)
 
-    assert not facts.read_only or any(not fact.inside for fact in facts.paths)
+    assert not analysis.read_only or any(not fact.inside for fact in analysis.paths)
 
 
 @pytest.mark.parametrize("line", ["git show", "git diff", "git log -p", "git grep x", "git diff HEAD", "git show HEAD"])
 def test_git_asks_before_it_shows_what_of_the_repository_lies_above_the_workspace(line: str, root: Path) -> None:
-    facts = examine_command(line, root / "src", root / "src")
+    analysis = examine_command(line, root / "src", root / "src")
 
-    assert any(not fact.inside for fact in facts.paths)
+    assert any(not fact.inside for fact in analysis.paths)
     assert all(fact.inside for fact in examine_command("git status -s", root / "src", root / "src").paths)
 
 
@@ -153,7 +153,7 @@ def test_git_asks_before_it_shows_what_of_the_repository_lies_above_the_workspac
 def test_a_file_named_in_a_commit_is_a_read_of_its_path(line: str, root: Path) -> None:
     name = line.rpartition(":")[2]
 
-    facts = examine_command(f"cd src; {line}", root, root)
+    analysis = examine_command(f"cd src; {line}", root, root)
 
     wanted = {str((base / name).resolve()) for base in (root, root / "src")}
-    assert wanted <= {fact.path for fact in facts.paths}
+    assert wanted <= {fact.path for fact in analysis.paths}

@@ -16,8 +16,8 @@ BASH = ToolDescriptor(name="Bash")
 def _decide(line: str, root: Path, behavior: Behavior, *contents: str, mode: str = "default") -> PermissionDecision:
     rules = tuple(PermissionRule(tool_name="Bash", rule_content=content, behavior=behavior) for content in contents)
     context = PermissionContext(mode=PermissionMode(mode), rules=rules)
-    facts = examine_command(line, root, root)
-    return decide_call(BASH, json.dumps({"command": line}), facts, context, str(root))
+    analysis = examine_command(line, root, root)
+    return decide_call(BASH, json.dumps({"command": line}), analysis, context, str(root))
 
 
 EVASIONS = [
@@ -222,16 +222,16 @@ def test_a_read_outside_can_be_allowed_by_a_rule(tmp_path: Path) -> None:
 def test_a_tool_level_rule_does_not_lift_a_safety_ask(tmp_path: Path) -> None:
     context = PermissionContext(rules=(PermissionRule(tool_name="Bash"),))
     for line, expected in (("npm publish", Behavior.ALLOW), ("rm -rf x", Behavior.ASK), ("echo $(ls)", Behavior.ASK)):
-        facts = examine_command(line, tmp_path, tmp_path)
-        assert decide_call(BASH, "{}", facts, context, str(tmp_path)).behavior is expected
+        analysis = examine_command(line, tmp_path, tmp_path)
+        assert decide_call(BASH, "{}", analysis, context, str(tmp_path)).behavior is expected
 
 
 def test_a_read_rule_holds_for_bash_too(tmp_path: Path) -> None:
     root = tmp_path.resolve()
     deny = PermissionRule(tool_name="Read", rule_content="private/**", behavior=Behavior.DENY)
     for line in ("cat private/x", "cd private && cat x", "grep -r a private", "head -1 < src/../private/x"):
-        facts = examine_command(line, root, root)
-        assert decide_call(BASH, "{}", facts, PermissionContext(rules=(deny,)), str(root)).behavior is Behavior.DENY
+        analysis = examine_command(line, root, root)
+        assert decide_call(BASH, "{}", analysis, PermissionContext(rules=(deny,)), str(root)).behavior is Behavior.DENY
 
 
 @pytest.mark.parametrize("mode", ["accept_edits", "dont_ask"])

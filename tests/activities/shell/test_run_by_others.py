@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.activities.repository import MOST_NAMES
-from longhaul.activities.shell.paths import path_fact
+from longhaul.activities.shell.paths import path_use
 from longhaul.activities.shell.walk import examine_command
 
 NAMES = [
@@ -39,15 +39,15 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_that_others_run_asks_before_it_is_written(name: str, root: Path) -> None:
-    assert path_fact((root / name).resolve(), "write", root).danger
-    assert path_fact((root / name.upper()).resolve(), "write", root).danger
+    assert path_use((root / name).resolve(), "write", root).danger
+    assert path_use((root / name.upper()).resolve(), "write", root).danger
 
 
 @pytest.mark.parametrize(
     "name", ["src/app.py", "README.md", "data.json", "notes.toml", "docs/agents.rst", "tests/test_x.py"]
 )
 def test_other_files_do_not(name: str, root: Path) -> None:
-    assert path_fact(root / name, "write", root).danger == ""
+    assert path_use(root / name, "write", root).danger == ""
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ def test_other_files_do_not(name: str, root: Path) -> None:
     ],
 )
 def test_no_command_makes_one_unasked(line: str, root: Path) -> None:
-    facts = examine_command(line, root, root)
+    analysis = examine_command(line, root, root)
 
-    assert not facts.proven or any(fact.danger for fact in facts.paths)
+    assert not analysis.proven or any(fact.danger for fact in analysis.paths)
 
 
 @pytest.fixture
@@ -113,17 +113,17 @@ FROM = ["pkg", "pkg/er", "pkg/", "./pkg", "pkg/../pkg", "lib", "keep", "x"]
     ],
 )
 def test_no_folder_is_moved_that_brings_one_along_or_away(line: str, tree: Path) -> None:
-    facts = examine_command(line, tree, tree)
+    analysis = examine_command(line, tree, tree)
 
-    assert not facts.proven or any(fact.danger for fact in facts.paths)
+    assert not analysis.proven or any(fact.danger for fact in analysis.paths)
 
 
 @pytest.mark.parametrize("line", ["mv full away", "mv full/a src", "mv linked other", "mv -t src full", "rmdir full/a"])
 def test_a_plain_folder_is_moved(line: str, tree: Path) -> None:
-    facts = examine_command(line, tree, tree)
+    analysis = examine_command(line, tree, tree)
 
-    assert facts.proven
-    assert [fact.danger for fact in facts.paths if fact.danger] == []
+    assert analysis.proven
+    assert [fact.danger for fact in analysis.paths if fact.danger] == []
 
 
 def test_a_folder_of_too_many_names_is_not_proven(root: Path) -> None:
@@ -137,5 +137,5 @@ def test_a_folder_of_too_many_names_is_not_proven(root: Path) -> None:
 def test_what_becomes_a_program_on_path_asks(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{root}/tools:/usr/bin")
 
-    assert path_fact(root / "tools" / "ls", "write", root).danger == "ls becomes a program on PATH"
-    assert path_fact(root / "src" / "ls", "write", root).danger == ""
+    assert path_use(root / "tools" / "ls", "write", root).danger == "ls becomes a program on PATH"
+    assert path_use(root / "src" / "ls", "write", root).danger == ""

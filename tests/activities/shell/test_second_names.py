@@ -90,8 +90,8 @@ async def test_searches_that_come_by_none_still_pass(root: Path) -> None:
 async def _grepped(root: Path, **arguments: object) -> str:
     tool, place = Grep(RIPGREP), Place(root, root)
     call = {"pattern": "marmalade", **arguments}
-    facts = await tool.examine(call, place)
-    return str((await tool.run(ToolCall(id="1", arguments=call, place=place, facts=facts))).output)
+    analysis = await tool.examine(call, place)
+    return str((await tool.run(ToolCall(id="1", arguments=call, place=place, analysis=analysis))).output)
 
 
 @pytest.mark.parametrize("path", [{}, {"path": "sub"}, {"path": "."}])

@@ -7,39 +7,39 @@ import pytest
 from longhaul.activities.telemetry import operator_lines
 from longhaul.activities.telemetry.operator_lines import LOGGER, report
 from longhaul.agent import entries as e
-from longhaul.agent.entries import Doubt, Due
-from longhaul.agent.fold.agent_state import AgentState
-from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.entries import Due, UnknownOutcome
+from longhaul.agent.reducer.agent_state import AgentState
+from longhaul.agent.reducer.session_state import SessionState
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 
 WORKFLOW = "longhaul/diver/ana/cove"
 
 
-def lines(caplog: pytest.LogCaptureFixture, ledger: Ledger, *entries: e.AnyEntry) -> list[str]:
+def lines(caplog: pytest.LogCaptureFixture, session: SessionState, *entries: e.AnyEntry) -> list[str]:
     caplog.clear()
     with caplog.at_level(logging.INFO, LOGGER):
-        report(WORKFLOW, entries, ledger)
+        report(WORKFLOW, entries, session)
     return [record.getMessage() for record in caplog.records if record.name == LOGGER]
 
 
-def ledger_of_nobody() -> Ledger:
-    return Ledger(state=AgentState(), spec=AgentSpec(model="scripted:none"))
+def ledger_of_nobody() -> SessionState:
+    return SessionState(state=AgentState(), spec=AgentSpec(model="scripted:none"))
 
 
-def doubt(call_id: str, at: int) -> Doubt:
-    return Doubt(
+def unknown_outcome(call_id: str, at: int) -> UnknownOutcome:
+    return UnknownOutcome(
         call_id=call_id, tool="refund", reply_id="r", input='{"order": "walrus"}', why="its worker died", at=at
     )
 
 
 def test_an_unknown_outcome_is_told_once_by_the_checkpoint_that_records_it(caplog: pytest.LogCaptureFixture) -> None:
-    ledger = ledger_of_nobody()
-    ledger.doubts = {"call-1": doubt("call-1", 500), "call-2": doubt("call-2", 900)}
+    session = ledger_of_nobody()
+    session.unknown_outcomes = {"call-1": unknown_outcome("call-1", 500), "call-2": unknown_outcome("call-2", 900)}
 
-    assert lines(caplog, ledger, e.StopAsked(at=900, call_ids=())) == [
+    assert lines(caplog, session, e.StopAsked(at=900, call_ids=())) == [
         "session cove: the outcome of the call call-2 of refund is unknown"
     ]
-    assert lines(caplog, ledger, e.StopAsked(at=901, call_ids=())) == []
+    assert lines(caplog, session, e.StopAsked(at=901, call_ids=())) == []
 
 
 def test_a_call_that_expired_is_told_and_one_that_waits_on_is_not(caplog: pytest.LogCaptureFixture) -> None:
@@ -63,7 +63,7 @@ def test_a_name_from_outside_can_neither_begin_a_line_nor_fill_one(caplog: pytes
 
 def test_nothing_is_gathered_where_nobody_reads_it(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR, LOGGER):
-        report(WORKFLOW, (e.LetterRefused(name="confirm", reason="walrus"),), ledger_of_nobody())
+        report(WORKFLOW, (e.OperationRefused(name="confirm", reason="walrus"),), ledger_of_nobody())
 
     assert operator_lines.log.name == LOGGER
     assert caplog.records == []

@@ -93,12 +93,12 @@ def exactly(value: object) -> str:
 
 @pytest.mark.parametrize(("schema", "written", "read"), READ)
 def test_another_type_is_read_where_one_lossless_reading_exists(schema: Any, written: Any, read: Any) -> None:
-    box = wanting(schema)
+    sandbox = wanting(schema)
 
-    once = box.validate("measure", json.dumps({"x": written}))
+    once = sandbox.validate("measure", json.dumps({"x": written}))
 
     assert exactly(once) == exactly({"x": read})
-    assert exactly(box.validate("measure", json.dumps(once))) == exactly(once)
+    assert exactly(sandbox.validate("measure", json.dumps(once))) == exactly(once)
 
 
 @pytest.mark.parametrize(("schema", "written"), AS_WRITTEN)
@@ -136,13 +136,13 @@ def test_null_in_a_field_that_may_be_left_out_is_none(kind: str) -> None:
 
 
 def test_arguments_within_a_json_text_are_read_out_of_it() -> None:
-    box, raw = Toolbox(default_tools()), json.dumps('{"file_path": "log.txt", "offset": 2.0, "limit": "3"}')
+    sandbox, raw = Toolbox(default_tools()), json.dumps('{"file_path": "log.txt", "offset": 2.0, "limit": "3"}')
 
-    assert exactly(box.validate("Read", raw)) == exactly({"file_path": "log.txt", "offset": 2, "limit": 3})
+    assert exactly(sandbox.validate("Read", raw)) == exactly({"file_path": "log.txt", "offset": 2, "limit": 3})
     with pytest.raises(ArgumentsError, match='name "a" twice'):
-        box.validate("Read", json.dumps('{"a": 1, "a": 2}'))
+        sandbox.validate("Read", json.dumps('{"a": 1, "a": 2}'))
     with pytest.raises(ArgumentsError, match="the arguments are a string; a JSON object"):
-        box.validate("Read", json.dumps("log.txt"))
+        sandbox.validate("Read", json.dumps("log.txt"))
 
 
 def test_half_a_surrogate_pair_is_recorded_as_it_was_written() -> None:

@@ -6,7 +6,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, RetryState
 from longhaul.activities.tools.function import FunctionTool, tool
 from longhaul.activities.tools.registry import Toolbox, describe, tool_as_recorded
 from longhaul.agent.entries import ToolReturned
-from longhaul.agent.fold.agent_state import OpenCall
+from longhaul.agent.reducer.agent_state import OpenCall
 from longhaul.agent.values.conversation.messages import ToolCallBlock, ToolResultState
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.workflows.activity_failures import call_failed

@@ -7,7 +7,7 @@ import pytest
 from longhaul.activities.shell.environment_variables import scrubbed
 from longhaul.activities.tool import NeedsDecision, Place, ToolError
 from longhaul.activities.tools.bash import Bash
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from tests.activities.tools.calls import called, text_of, use
 
 
@@ -135,14 +135,14 @@ async def test_nul_and_broken_utf8_are_shown_as_replacement_characters(place: Pl
 )
 async def test_what_bash_cannot_take_is_refused_in_words(place: Place, command: str, reason: str) -> None:
     with pytest.raises(ToolError, match=reason):
-        await Bash().run(called({"command": command}, place, CallFacts(cwd=str(place.cwd))))
+        await Bash().run(called({"command": command}, place, CallAnalysis(cwd=str(place.cwd))))
 
 
 async def test_a_command_decided_on_for_another_directory_is_not_run(place: Place) -> None:
     with pytest.raises(NeedsDecision) as caught:
-        await Bash().run(called({"command": "touch x"}, place, CallFacts(cwd="/somewhere/else")))
+        await Bash().run(called({"command": "touch x"}, place, CallAnalysis(cwd="/somewhere/else")))
 
-    assert caught.value.facts.cwd == str(place.root)
+    assert caught.value.analysis.cwd == str(place.root)
     assert not (place.root / "x").exists()
 
 
@@ -150,11 +150,11 @@ async def test_a_command_whose_path_leads_elsewhere_by_now_is_not_run(place: Pla
     (place.root / "inner").mkdir()
     (place.root / "link").symlink_to(place.root / "inner")
     arguments = {"command": "touch link/file"}
-    facts = await Bash().examine(arguments, place)
+    analysis = await Bash().examine(arguments, place)
     (place.root / "link").unlink()
     (place.root / "link").symlink_to(tmp_path)
 
     with pytest.raises(NeedsDecision):
-        await Bash().run(called(arguments, place, facts))
+        await Bash().run(called(arguments, place, analysis))
 
     assert not (tmp_path / "file").exists()

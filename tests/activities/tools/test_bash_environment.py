@@ -83,10 +83,10 @@ async def test_a_repository_with_hooks_and_a_monitor_runs_neither_when_it_is_onl
     evil.chmod(0o755)
     git(place.root, "config", "core.fsmonitor", f"touch {marker};")
 
-    facts = await Bash().examine({"command": "git status --short"}, place)
+    analysis = await Bash().examine({"command": "git status --short"}, place)
     shown = await text_of(Bash(), place, command="git status --short && git diff --stat")
 
-    assert facts.read_only
+    assert analysis.read_only
     assert shown == "(no output)"
     assert not marker.exists()
 
@@ -101,6 +101,6 @@ async def test_git_is_not_read_unasked_where_there_are_submodules(tmp_path: Path
     git(module, "commit", "-qm", "first")
     git(root, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(module), "tea")
 
-    facts = await Bash().examine({"command": "git grep marmalade"}, Place(root=root, cwd=root))
+    analysis = await Bash().examine({"command": "git grep marmalade"}, Place(root=root, cwd=root))
 
-    assert not facts.read_only
+    assert not analysis.read_only

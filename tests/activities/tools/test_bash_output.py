@@ -10,13 +10,13 @@ from longhaul.activities.masker import NO_SECRETS
 from longhaul.activities.process.program_output import ClippedBytes, MaskedBytes
 from longhaul.activities.tool import Place, ToolError, ToolOutput
 from longhaul.activities.tools.bash import MOST_ATTEMPTS, STOPPED, Bash, BashOutput, Outputs
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from tests.activities.tools.calls import called, use
 
 
 async def test_it_is_shown_while_it_runs_and_bounded(place: Place) -> None:
     outputs = Outputs()
-    shows, asked = BashOutput(outputs), called({"bash_id": "call-7"}, place, CallFacts())
+    shows, asked = BashOutput(outputs), called({"bash_id": "call-7"}, place, CallAnalysis())
     command = "seq 100000; echo up; while [ ! -e go ]; do sleep 0.02; done"
     running = asyncio.create_task(use(Bash(outputs=outputs), place, command=command, run_in_background=True))
 
@@ -37,7 +37,7 @@ async def test_it_is_shown_while_it_runs_and_bounded(place: Place) -> None:
 
 async def test_who_does_not_run_it_passes_it_on_and_says_so_in_the_end(place: Place) -> None:
     shows = BashOutput(Outputs())
-    asked = called({"bash_id": "call-7"}, place, CallFacts())
+    asked = called({"bash_id": "call-7"}, place, CallAnalysis())
     with pytest.raises(Elsewhere):
         await shows.run(asked)
     with pytest.raises(ToolError, match="no worker that was asked runs 'call-7' now"):
@@ -68,7 +68,7 @@ async def test_a_worker_begins_no_more_than_its_sessions_together_may_have(place
         return ToolOutput("over")
 
     sink = MaskedBytes(ClippedBytes(), NO_SECRETS)
-    calls = [called({}, replace(place, session_id=f"other {number}"), CallFacts()) for number in range(24)]
+    calls = [called({}, replace(place, session_id=f"other {number}"), CallAnalysis()) for number in range(24)]
     others = [asyncio.create_task(outputs.run(call, sink, until_full())) for call in calls]
     await asyncio.sleep(0)
     with pytest.raises(ToolError, match="nothing ran, for this worker runs 24 commands"):
@@ -125,7 +125,7 @@ async def test_one_whose_run_is_over_runs_on_for_the_next_one_and_is_killed_wher
         await asyncio.sleep(0.02)
 
 
-async def test_each_run_that_is_over_has_it_held_anew(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_each_run_that_is_over_has_it_held_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The timer that the first run has left may not end it after the second one."""
     monkeypatch.setattr("longhaul.activities.tools.bash.HELD_SECONDS", 2.0)
     monkeypatch.setattr("longhaul.activities.tools.bash._is_run_over", lambda: True)

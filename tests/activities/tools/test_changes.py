@@ -90,12 +90,12 @@ async def test_an_edit_that_cannot_be_done_asks_nobody_and_says_why(
         (place.root / "f").write_bytes(content)
     arguments = {"file_path": "f", "old_string": old, "new_string": new}
 
-    facts = await Edit().examine(arguments, place)
+    analysis = await Edit().examine(arguments, place)
     with pytest.raises(ToolError, match=reason):
-        await Edit().run(called(arguments, place, facts))
+        await Edit().run(called(arguments, place, analysis))
 
-    assert facts.read_only
-    assert facts.after == ""
+    assert analysis.read_only
+    assert analysis.after == ""
     assert (place.root / "f").read_bytes() == content if content is not None else not (place.root / "f").exists()
 
 
@@ -108,11 +108,11 @@ async def test_an_edit_with_empty_old_string_creates_a_file(place: Place) -> Non
 async def test_facts_name_before_after_and_the_diff(place: Place) -> None:
     (place.root / "f.txt").write_text("one\ntwo\n")
 
-    facts = await Edit().examine({"file_path": "f.txt", "old_string": "two", "new_string": "2"}, place)
+    analysis = await Edit().examine({"file_path": "f.txt", "old_string": "two", "new_string": "2"}, place)
 
-    assert (facts.before, facts.after) == (digest_of(b"one\ntwo\n"), digest_of(b"one\n2\n"))
-    assert facts.notice.splitlines()[2:] == ["@@ -1,2 +1,2 @@", " one", "-two", "+2"]
-    assert [(fact.path, fact.access, fact.inside) for fact in facts.paths] == [
+    assert (analysis.before, analysis.after) == (digest_of(b"one\ntwo\n"), digest_of(b"one\n2\n"))
+    assert analysis.notice.splitlines()[2:] == ["@@ -1,2 +1,2 @@", " one", "-two", "+2"]
+    assert [(fact.path, fact.access, fact.inside) for fact in analysis.paths] == [
         (str(place.root / "f.txt"), "write", True)
     ]
 
@@ -121,10 +121,10 @@ async def test_facts_name_before_after_and_the_diff(place: Place) -> None:
 async def test_a_retried_attempt_finds_its_own_work_and_reports_success(place: Place) -> None:
     (place.root / "f.txt").write_text("x\n")
     arguments = {"file_path": "f.txt", "old_string": "x", "new_string": "xx"}
-    facts = await Edit().examine(arguments, place)
+    analysis = await Edit().examine(arguments, place)
 
-    await Edit().run(called(arguments, place, facts))
-    again = await Edit().run(called(arguments, place, facts, attempt=2))
+    await Edit().run(called(arguments, place, analysis))
+    again = await Edit().run(called(arguments, place, analysis, attempt=2))
 
     assert not again.failed
     assert (place.root / "f.txt").read_text() == "xx\n"
@@ -134,35 +134,35 @@ async def test_a_file_that_another_has_changed_since_is_not_written(place: Place
     file = place.root / "f.txt"
     file.write_text("old\n")
     arguments = {"file_path": "f.txt", "content": "mine\n"}
-    facts = await Write().examine(arguments, place)
+    analysis = await Write().examine(arguments, place)
     file.write_text("theirs\n")
 
     with pytest.raises(NeedsDecision) as caught:
-        await Write().run(called(arguments, place, facts))
+        await Write().run(called(arguments, place, analysis))
 
     assert file.read_text() == "theirs\n"
-    assert caught.value.facts.before == digest_of(b"theirs\n")
+    assert caught.value.analysis.before == digest_of(b"theirs\n")
 
 
 async def test_a_file_that_appeared_since_is_not_overwritten(place: Place) -> None:
     arguments = {"file_path": "f.txt", "content": "mine\n"}
-    facts = await Write().examine(arguments, place)
+    analysis = await Write().examine(arguments, place)
     (place.root / "f.txt").write_text("theirs\n")
 
     with pytest.raises(NeedsDecision):
-        await Write().run(called(arguments, place, facts))
+        await Write().run(called(arguments, place, analysis))
 
-    assert facts.before == ABSENT
+    assert analysis.before == ABSENT
     assert (place.root / "f.txt").read_text() == "theirs\n"
 
 
 async def test_an_edit_that_seemed_impossible_needs_a_decision_once_it_is_possible(place: Place) -> None:
     arguments = {"file_path": "f.txt", "old_string": "x", "new_string": "y"}
-    facts = await Edit().examine(arguments, place)
+    analysis = await Edit().examine(arguments, place)
     (place.root / "f.txt").write_text("x")
 
     with pytest.raises(NeedsDecision):
-        await Edit().run(called(arguments, place, facts))
+        await Edit().run(called(arguments, place, analysis))
 
     assert (place.root / "f.txt").read_text() == "x"
 
@@ -173,15 +173,15 @@ async def test_a_link_swapped_between_examine_and_run_is_refused(place: Place, t
     (place.root / "inner.txt").write_text("the same")
     (place.root / "link").symlink_to("inner.txt")
     arguments = {"file_path": "link", "content": "evil"}
-    facts = await Write().examine(arguments, place)
+    analysis = await Write().examine(arguments, place)
     (place.root / "link").unlink()
     (place.root / "link").symlink_to(outside)
 
     with pytest.raises(NeedsDecision) as caught:
-        await Write().run(called(arguments, place, facts))
+        await Write().run(called(arguments, place, analysis))
 
     assert outside.read_text() == "the same"
-    assert not caught.value.facts.paths[0].inside
+    assert not caught.value.analysis.paths[0].inside
 
 
 def test_a_folder_that_became_a_link_is_not_followed(place: Place, tmp_path: Path) -> None:
@@ -281,5 +281,5 @@ def test_a_snapshot_of_nothing_is_absent(place: Place) -> None:
 
 async def test_hostile_paths_become_findings_and_not_exceptions(place: Place) -> None:
     for path in ("a\0b", "n" * 5000, "", "folder/", "/proc/self/mem", "/dev/stdin", "~/x", "\ud800"):
-        facts = await Write().examine({"file_path": path, "content": "x"}, place)
-        assert facts.arguments_error != "", path
+        analysis = await Write().examine({"file_path": path, "content": "x"}, place)
+        assert analysis.arguments_error != "", path

@@ -13,19 +13,19 @@ from typing import Any
 import pytest
 
 from longhaul.activities.process.container import ENGINES, BadImages, Image, Limits, image_problem, read_images
-from longhaul.activities.process.sandbox import Box
+from longhaul.activities.process.sandbox import SandboxPolicy
 from longhaul.activities.tool import GivenUp, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.bash import Bash
 from longhaul.activities.tools.registry import default_tools, load_modules
-from longhaul.activities.tools.sandbox_call import Boxes
-from longhaul.agent.permission.call_facts import Confined
+from longhaul.activities.tools.sandbox_call import Sandboxes
+from longhaul.agent.permission.call_analysis import Confined
 from longhaul.agent.values.spec.workspace import Seal
 from tests.activities.tools.test_sandbox_call import SECRET
 from tests.conftest import found
 from tests.e2e.processes import a_while
 from tests.limits import SURE_SECONDS
 from tests.servers.containers import make_image
-from tests.workflows.letters import until
+from tests.workflows.operations import until
 
 SEAL = Seal(image="tools")
 
@@ -40,8 +40,8 @@ def image(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture
-def box(image: Image) -> Box:
-    return Box("proven", limits=Limits(), images=(image,))
+def sandbox(image: Image) -> SandboxPolicy:
+    return SandboxPolicy("proven", limits=Limits(), images=(image,))
 
 
 @pytest.fixture
@@ -54,25 +54,27 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-async def run(box: Box, name: str, root: Path, seal: Seal = SEAL, **arguments: Any) -> ToolOutput:
-    tools: list[Tool] = [*default_tools(box=box), *load_modules("tests.activities.tools.sealed_tools")]
+async def run(sandbox: SandboxPolicy, name: str, root: Path, seal: Seal = SEAL, **arguments: Any) -> ToolOutput:
+    tools: list[Tool] = [*default_tools(sandbox=sandbox), *load_modules("tests.activities.tools.sealed_tools")]
     tool, place = next(one for one in tools if one.name == name), Place(root=root, cwd=root, seal=seal)
     call = ToolCall("call-1", arguments, place, await tool.examine(arguments, place), secrets={"KEY": "abc"})
-    return await Boxes(box).run(tool, call)
+    return await Sandboxes(sandbox).run(tool, call)
 
 
 @pytest.mark.proves("E12")
-async def test_all_tools_work_in_it_and_nothing_else_is_there(box: Box, root: Path) -> None:
+async def test_all_tools_work_in_it_and_nothing_else_is_there(sandbox: SandboxPolicy, root: Path) -> None:
     outside = root.parent / "outside.txt"
-    read = await run(box, "Read", root, file_path=str(root / "poem.txt"))
-    await run(box, "Write", root, file_path=str(root / "new.txt"), content="one\n")
-    await run(box, "Edit", root, file_path=str(root / "poem.txt"), old_string="Rose", new_string="Tulip")
-    grep = await run(box, "Grep", root, pattern="Tul", path=str(root), output_mode="content")
-    glob = await run(box, "Glob", root, pattern="*.txt", path=str(root))
-    bash = await run(box, "Bash", root, command=f"cat poem.txt {outside}; echo $KEY > key; ls /etc /home /root; id -u")
-    own = await run(box, "run_program", root, command="cat poem.txt")
+    read = await run(sandbox, "Read", root, file_path=str(root / "poem.txt"))
+    await run(sandbox, "Write", root, file_path=str(root / "new.txt"), content="one\n")
+    await run(sandbox, "Edit", root, file_path=str(root / "poem.txt"), old_string="Rose", new_string="Tulip")
+    grep = await run(sandbox, "Grep", root, pattern="Tul", path=str(root), output_mode="content")
+    glob = await run(sandbox, "Glob", root, pattern="*.txt", path=str(root))
+    bash = await run(
+        sandbox, "Bash", root, command=f"cat poem.txt {outside}; echo $KEY > key; ls /etc /home /root; id -u"
+    )
+    own = await run(sandbox, "run_program", root, command="cat poem.txt")
     with pytest.raises(ToolError, match=r"outside.txt' does not exist"):
-        await run(box, "Read", root, file_path=str(outside))
+        await run(sandbox, "Read", root, file_path=str(outside))
 
     assert ("Rose" in str(read.output), "Tulip" in str(grep.output), "new.txt" in str(glob.output)) == (True,) * 3
     assert ((root / "poem.txt").read_text(), (root / "new.txt").read_text()) == ("Tulip\n", "one\n")
@@ -82,9 +84,11 @@ async def test_all_tools_work_in_it_and_nothing_else_is_there(box: Box, root: Pa
 
 
 @pytest.mark.proves("E12")
-async def test_it_has_no_network_no_rights_and_no_system_that_can_be_written(box: Box, root: Path) -> None:
+async def test_it_has_no_network_no_rights_and_no_system_that_can_be_written(
+    sandbox: SandboxPolicy, root: Path
+) -> None:
     said = await run(
-        box,
+        sandbox,
         "Bash",
         root,
         command=f"echo a > /bin/a; echo b > /etc/b; kill -0 {os.getpid()}; cat /proc/self/status /proc/net/dev",
@@ -98,11 +102,11 @@ async def test_it_has_no_network_no_rights_and_no_system_that_can_be_written(box
     assert [line.split(":")[0].strip() for line in told.splitlines() if ":" in line and "0    0" in line] == ["lo"]
 
 
-async def test_a_proven_command_can_change_nothing_and_sees_no_secret(box: Box, root: Path) -> None:
+async def test_a_proven_command_can_change_nothing_and_sees_no_secret(sandbox: SandboxPolicy, root: Path) -> None:
     (root / ".git").mkdir()
     spoil = "cat poem.txt .env; echo a > new.txt; echo b > .git/config"
 
-    read, edited = await confined(box, root, spoil, "read"), await confined(box, root, spoil, "edit")
+    read, edited = await confined(sandbox, root, spoil, "read"), await confined(sandbox, root, spoil, "edit")
 
     assert (read.metadata["sandbox"], edited.metadata["sandbox"]) == ("read", "edit")
     for output, refused in ((read.output, 2), (edited.output, 1)):
@@ -111,32 +115,34 @@ async def test_a_proven_command_can_change_nothing_and_sees_no_secret(box: Box, 
     assert (root / "new.txt").read_text() == "a\n"
 
 
-async def confined(box: Box, root: Path, command: str, to: Confined) -> ToolOutput:
+async def confined(sandbox: SandboxPolicy, root: Path, command: str, to: Confined) -> ToolOutput:
     """As if it had been proven."""
-    bash, place, wanted = Bash(box=box), Place(root=root, cwd=root, seal=SEAL), {"command": command}
-    facts = await bash.examine(wanted, place)
-    assert facts.boundary == "all"
-    return await bash.run(ToolCall("call-1", wanted, place, facts, confined=to))
+    bash, place, wanted = Bash(sandbox=sandbox), Place(root=root, cwd=root, seal=SEAL), {"command": command}
+    analysis = await bash.examine(wanted, place)
+    assert analysis.boundary == "all"
+    return await bash.run(ToolCall("call-1", wanted, place, analysis, confined=to))
 
 
-async def test_its_limits_are_those_of_the_call(box: Box, root: Path) -> None:
+async def test_its_limits_are_those_of_the_call(sandbox: SandboxPolicy, root: Path) -> None:
     small = Seal(image="tools", memory_mb=64, processes=20, file_mb=1)
-    full = await run(box, "Bash", root, small, command="head -c 3000000 /dev/zero > big; stat -c %s big")
-    many = await run(box, "Bash", root, small, command="for i in {1..40}; do sleep 2 & done; wait")
-    fat = await run(box, "Bash", root, small, command="a=$(head -c 200000000 /dev/zero | cat -v); echo done")
+    full = await run(sandbox, "Bash", root, small, command="head -c 3000000 /dev/zero > big; stat -c %s big")
+    many = await run(sandbox, "Bash", root, small, command="for i in {1..40}; do sleep 2 & done; wait")
+    fat = await run(sandbox, "Bash", root, small, command="a=$(head -c 200000000 /dev/zero | cat -v); echo done")
     with pytest.raises(GivenUp, match="ended in its sandbox without an answer"):
-        await run(box, "die", root)
+        await run(sandbox, "die", root)
 
     assert "1048576" in str(full.output)
     assert "fork" in str(many.output)
     assert "done" not in str(fat.output)
 
 
-async def test_the_folder_that_a_command_went_to_is_kept_if_it_is_in_the_workspace(box: Box, root: Path) -> None:
+async def test_the_folder_that_a_command_went_to_is_kept_if_it_is_in_the_workspace(
+    sandbox: SandboxPolicy, root: Path
+) -> None:
     (root / "inner").mkdir()
 
-    moved = await run(box, "Bash", root, command="cd inner; exit 3")
-    away = await run(box, "Bash", root, command="cd /bin")
+    moved = await run(sandbox, "Bash", root, command="cd inner; exit 3")
+    away = await run(sandbox, "Bash", root, command="cd /bin")
 
     assert (moved.cwd, moved.metadata["exit_code"], away.cwd) == (root / "inner", 3, None)
 
@@ -157,17 +163,19 @@ def left(image: Image) -> str:
     return subprocess.run([image.engine, *listed], capture_output=True, text=True, check=True).stdout
 
 
-async def test_nothing_outlives_a_call_its_time_or_its_interruption(box: Box, image: Image, root: Path) -> None:
+async def test_nothing_outlives_a_call_its_time_or_its_interruption(
+    sandbox: SandboxPolicy, image: Image, root: Path
+) -> None:
     mark = a_while()
     deaf = f"trap '' TERM INT; setsid sleep {mark} & sleep {mark}"
 
-    timed = await run(box, "Bash", root, command=deaf, timeout=1_500)
-    stopped = asyncio.ensure_future(run(box, "Bash", root, command=f"touch started; {deaf}"))
+    timed = await run(sandbox, "Bash", root, command=deaf, timeout=1_500)
+    stopped = asyncio.ensure_future(run(sandbox, "Bash", root, command=f"touch started; {deaf}"))
     await until(exists(root / "started"))
     stopped.cancel()
     with pytest.raises(asyncio.CancelledError):
         await stopped
-    await run(box, "Bash", root, command=f"sleep {mark} & echo behind")
+    await run(sandbox, "Bash", root, command=f"sleep {mark} & echo behind")
 
     assert timed.metadata["ended"] == "timeout"
     assert not runs(f"sleep {mark}")
@@ -177,13 +185,13 @@ async def test_nothing_outlives_a_call_its_time_or_its_interruption(box: Box, im
 RUNS = """
 import asyncio, sys
 from pathlib import Path
-from longhaul.activities.process.sandbox import Box
+from longhaul.activities.process.sandbox import SandboxPolicy
 from longhaul.activities.process.container import read_images
-from longhaul.agent.permission.call_facts import Confined
+from longhaul.agent.permission.call_analysis import Confined
 from longhaul.agent.values.spec.workspace import Seal
 from tests.activities.tools.test_contained import run
-box = Box(images=read_images(sys.argv[1]))
-asyncio.run(run(box, "Bash", Path(sys.argv[2]), command=f"touch started; sleep {sys.argv[3]}"))
+sandbox = SandboxPolicy(images=read_images(sys.argv[1]))
+asyncio.run(run(sandbox, "Bash", Path(sys.argv[2]), command=f"touch started; sleep {sys.argv[3]}"))
 """
 
 
@@ -206,15 +214,15 @@ def test_a_worker_that_is_killed_leaves_no_container(image: Image, root: Path) -
     assert not runs(f"sleep {mark}")
 
 
-async def test_an_image_that_is_not_there_runs_nothing(box: Box, image: Image, root: Path) -> None:
-    gone = Box("proven", images=(replace(image, reference="localhost/longhaul-tests:none"),))
+async def test_an_image_that_is_not_there_runs_nothing(sandbox: SandboxPolicy, image: Image, root: Path) -> None:
+    gone = SandboxPolicy("proven", images=(replace(image, reference="localhost/longhaul-tests:none"),))
     with pytest.raises(ToolError, match=f"nothing ran, .*{image.engine} started nothing: .*longhaul-tests:none"):
         await run(gone, "Bash", root, command="touch made")
     with pytest.raises(ToolError, match=f"nothing ran, .*{image.engine} started nothing"):
         await run(gone, "Write", root, file_path=str(root / "made"), content="")
 
     assert not (root / "made").exists()
-    assert await image_problem(image, box.limits) == ""
+    assert await image_problem(image, sandbox.limits) == ""
 
 
 @pytest.mark.parametrize("name", ["Bash", "Write"])
@@ -224,7 +232,7 @@ async def test_an_image_that_is_not_listed_runs_nothing(root: Path, name: str) -
         "Write": {"file_path": str(root / "made"), "content": ""},
     }
     with pytest.raises(ToolError, match=r"has no image 'tools'; its operator lists .* LONGHAUL_IMAGES"):
-        await run(Box("proven"), name, root, **given[name])
+        await run(SandboxPolicy("proven"), name, root, **given[name])
 
     assert not (root / "made").exists()
 

@@ -76,9 +76,9 @@ async def test_a_hostile_call_of_a_file_tool_never_passes_unasked(
     ],
 )
 async def test_an_odd_name_is_taken_as_it_stands(name: str, stage: Stage) -> None:
-    facts = await TOOLBOX.get("Read").examine({"file_path": name}, stage.place)  # type: ignore[union-attr]
+    analysis = await TOOLBOX.get("Read").examine({"file_path": name}, stage.place)  # type: ignore[union-attr]
 
-    assert [fact.path for fact in facts.paths] == [f"{stage.root}/{name}"]
+    assert [fact.path for fact in analysis.paths] == [f"{stage.root}/{name}"]
 
 
 @pytest.mark.parametrize(
@@ -136,11 +136,11 @@ def flipping(link: Path, inside: Path, outside: Path) -> Iterator[None]:
 
 async def _tried(tool: Tool, arguments: dict[str, str], place: Place) -> str:
     """What a call came to that was only let run when its findings were open."""
-    facts = await tool.examine(arguments, place)
-    if not facts.paths or not all(fact.inside and not fact.danger for fact in facts.paths):
+    analysis = await tool.examine(arguments, place)
+    if not analysis.paths or not all(fact.inside and not fact.danger for fact in analysis.paths):
         return "asked"
     try:
-        return str((await tool.run(called(arguments, place, facts))).output)
+        return str((await tool.run(called(arguments, place, analysis))).output)
     except (NeedsDecision, ToolError):
         return "refused"
 

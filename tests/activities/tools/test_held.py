@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from longhaul.activities import repository
-from longhaul.activities.process.sandbox import Box, bwrap_problem
+from longhaul.activities.process.sandbox import SandboxPolicy, bwrap_problem
 from longhaul.activities.tool import NeedsDecision, Place, ToolError
 from longhaul.activities.tools.bash import REFUSED, Bash
-from longhaul.agent.permission.call_facts import Confined
+from longhaul.agent.permission.call_analysis import Confined
 from tests.activities.corpora.harness import listening
 from tests.activities.corpora.stage import git
 from tests.activities.tools.calls import called
@@ -105,7 +105,7 @@ async def test_homes_data_and_other_workspaces_are_not_there(
     for folder in (data, other):
         folder.mkdir()
         (folder / "kept").write_text(SECRET)
-    box = replace(PROVEN, hidden=(data,))
+    sandbox = replace(PROVEN, hidden=(data,))
     links = {"to-home": home, "to-key": home / ".ssh/id_rsa", "to-other": other, "to-root": Path("/"), "up": Path("..")}
     for name, target in links.items():
         (place.root / name).symlink_to(target)
@@ -116,7 +116,7 @@ async def test_homes_data_and_other_workspaces_are_not_there(
         place,
         f"grep -raso {passing_by} {SECRET} {places} to-* up . ; cat to-key to-home/notes; ls -A {places}",
         confined,
-        box,
+        sandbox,
     )
 
     assert SECRET not in seen
@@ -168,10 +168,10 @@ async def test_the_working_directory_persists(place: Place) -> None:
 
 async def test_output_is_cut_and_time_is_up_as_without(place: Place) -> None:
     flood = await held(place, "yes | head -c 3000000; head -c 200 /dev/zero | tr '\\0' z")
-    bash = Bash(box=PROVEN)
+    bash = Bash(sandbox=PROVEN)
     late_call = {"command": "sleep 5.0993 & sleep 5.0993", "timeout": 300}
-    facts = await bash.examine(late_call, place)
-    late = await bash.run(replace(called(late_call, place, facts), confined="read"))
+    analysis = await bash.examine(late_call, place)
+    late = await bash.run(replace(called(late_call, place, analysis), confined="read"))
 
     assert flood.metadata["output_bytes"] == 3_000_200
     assert len(str(flood.output)) < 40_000
@@ -249,7 +249,7 @@ async def test_an_edit_runs_no_program_that_a_repository_names(place: Place) -> 
     git(place.root, "config", "core.fsmonitor", "touch ran; echo ran;:")
 
     await held(place, "touch x && git status", "edit")
-    await held(place, "touch y && git status", "edit", Box("off"))
+    await held(place, "touch y && git status", "edit", SandboxPolicy("off"))
 
     assert sorted(path.name for path in place.root.iterdir()) == [".git", "x", "y"]
 
@@ -258,20 +258,20 @@ async def test_an_edit_runs_no_program_that_a_repository_names(place: Place) -> 
 async def test_what_can_not_be_held_here_is_decided_on_again(
     place: Place, confined: Confined, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bash = Bash(box=PROVEN)
+    bash = Bash(sandbox=PROVEN)
     call = called({"command": "touch ran"}, place, await bash.examine({"command": "touch ran"}, place))
     monkeypatch.setenv("PATH", "/nowhere")
     bwrap_problem.cache_clear()
 
-    for worker, boundary in ((bash, "none"), (Bash(box=Box("off")), "off")):
+    for worker, boundary in ((bash, "none"), (Bash(sandbox=SandboxPolicy("off")), "off")):
         with pytest.raises(NeedsDecision) as asked:
             await worker.run(replace(call, confined=confined))
-        assert asked.value.facts.boundary == boundary
+        assert asked.value.analysis.boundary == boundary
     assert not (place.root / "ran").exists()
 
 
 async def test_where_the_operator_does_without_it_runs_as_it_is(place: Place) -> None:
-    output = await held(place, "touch ran; pwd", box=Box("off"))
+    output = await held(place, "touch ran; pwd", sandbox=SandboxPolicy("off"))
 
     assert output.metadata["sandbox"] == "off"
     assert (place.root / "ran").exists()
@@ -281,7 +281,7 @@ async def test_what_a_person_allowed_runs_outside_unless_all_is_to_be_held(place
     there = tmp_path.resolve() / "there"
 
     outside = await held(place, f"touch {there}", "")
-    inside = await held(place, f"touch {there}/more", "", Box("all"))
+    inside = await held(place, f"touch {there}/more", "", SandboxPolicy("all"))
 
     assert there.exists()
     assert [output.metadata["sandbox"] for output in (outside, inside)] == ["off", "all"]
@@ -313,13 +313,13 @@ import asyncio, sys
 from dataclasses import replace
 from pathlib import Path
 from longhaul.activities.tools.bash import Bash
-from longhaul.activities.process.sandbox import Box
+from longhaul.activities.process.sandbox import SandboxPolicy
 from tests.activities.tools.calls import called, place_at
 arguments = {"command": "touch new /etc/x; id -u; ls -A ~; cat /proc/net/dev | grep -c :"}
-bash, place = Bash(box=Box("proven")), place_at(Path(sys.argv[1]))
-facts = asyncio.run(bash.examine(arguments, place))
-print(facts.boundary, facts.no_boundary)
-print(asyncio.run(bash.run(replace(called(arguments, place, facts), confined=sys.argv[2]))).output)
+bash, place = Bash(sandbox=SandboxPolicy("proven")), place_at(Path(sys.argv[1]))
+analysis = asyncio.run(bash.examine(arguments, place))
+print(analysis.boundary, analysis.no_boundary)
+print(asyncio.run(bash.run(replace(called(arguments, place, analysis), confined=sys.argv[2]))).output)
 """
     become = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.getuid() == 0 else []
     user = "65534" if become else str(os.getuid())

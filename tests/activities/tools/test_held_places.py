@@ -13,7 +13,7 @@ import pytest
 
 from longhaul.activities.tool import Place
 from longhaul.activities.tools.bash import Bash
-from longhaul.agent.permission.call_facts import Confined
+from longhaul.agent.permission.call_analysis import Confined
 from tests.activities.corpora.stage import git
 from tests.activities.tools.calls import RIPGREP, place_at
 from tests.activities.tools.holding import PROVEN, SECRET, held, said
@@ -55,9 +55,9 @@ async def test_workspaces_in_odd_places(parent: str) -> None:
 
 
 async def test_a_workspace_that_is_the_home_folder(home: Path) -> None:
-    box = replace(PROVEN, hidden=(home / ".local/share/longhaul",))
+    sandbox = replace(PROVEN, hidden=(home / ".local/share/longhaul",))
 
-    seen = await said(place_at(home), f"grep -rl {SECRET} .; ls -A .local/share/longhaul; cat notes", box=box)
+    seen = await said(place_at(home), f"grep -rl {SECRET} .; ls -A .local/share/longhaul; cat notes", sandbox=sandbox)
 
     assert seen == f"./notes\n{SECRET}"
 
@@ -67,17 +67,19 @@ async def test_a_workspace_in_the_data_directory_is_seen_alone(tmp_path: Path) -
     for name in ("mine", "theirs"):
         (data / "workspaces" / name).mkdir(parents=True)
 
-    seen = await said(place_at(data / "workspaces/mine"), f"ls {data}/workspaces", box=replace(PROVEN, hidden=(data,)))
+    seen = await said(
+        place_at(data / "workspaces/mine"), f"ls {data}/workspaces", sandbox=replace(PROVEN, hidden=(data,))
+    )
 
     assert seen == "mine"
 
 
 @pytest.mark.parametrize("root", ["/", "/proc", "/sys/kernel", "/dev"])
 async def test_where_the_workspace_leaves_nothing_to_hide_there_is_no_boundary(root: str) -> None:
-    facts = await Bash(box=PROVEN).examine({"command": "ls"}, place_at(Path(root)))
+    analysis = await Bash(sandbox=PROVEN).examine({"command": "ls"}, place_at(Path(root)))
 
-    assert facts.boundary == "none"
-    assert facts.no_boundary.startswith("the workspace ")
+    assert analysis.boundary == "none"
+    assert analysis.no_boundary.startswith("the workspace ")
 
 
 async def test_opened_folders_are_seen_and_edited_like_the_workspace(place: Place, tmp_path: Path) -> None:
@@ -178,9 +180,11 @@ async def test_nothing_of_the_data_directory_is_brought_back_by_what_others_run_
     other.mkdir(parents=True)
     for name in ("Makefile", "notes", ".env"):
         (other / name).write_text(SECRET)
-    box = replace(PROVEN, hidden=(home / ".local/share/longhaul",))
+    sandbox = replace(PROVEN, hidden=(home / ".local/share/longhaul",))
 
-    seen = await said(place_at(home), f"cat {other}/*; touch {other}/new; mv .local there; ls -A {other}", "edit", box)
+    seen = await said(
+        place_at(home), f"cat {other}/*; touch {other}/new; mv .local there; ls -A {other}", "edit", sandbox
+    )
 
     assert SECRET not in seen
     assert sorted(path.name for path in other.iterdir()) == [".env", "Makefile", "notes"]

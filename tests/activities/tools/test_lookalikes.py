@@ -78,11 +78,11 @@ async def test_a_new_file_beside_one_of_the_same_looks_is_told_of_before_and_aft
     (place.root / "cafe\u0301.txt").write_text("old")
     arguments = {"file_path": "caf\u00e9.txt", "content": "new"}
 
-    facts = await Write().examine(arguments, place)
+    analysis = await Write().examine(arguments, place)
     done = await text_of(Write(), place, **arguments)
 
-    assert facts.notice.startswith("A new file; did you mean ")
-    assert "'cafe\\u0301.txt'" in facts.notice
+    assert analysis.notice.startswith("A new file; did you mean ")
+    assert "'cafe\\u0301.txt'" in analysis.notice
     assert "Its name is 'cafe\\u0301.txt', and not 'caf\\xe9.txt'" in done
 
 

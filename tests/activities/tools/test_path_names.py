@@ -132,16 +132,16 @@ async def test_only_where_it_leads_can_be_allowed(place: Place, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("tool", "more"), [(Read(), {}), (Write(), {"content": "x"})])
-async def test_another_way_to_the_same_file_is_decided_on_anew(
+async def test_another_way_to_the_same_file_is_decided_on_again(
     tool: Read | Write, more: dict[str, str], linked: Place
 ) -> None:
     arguments = {"file_path": "note", **more}
-    facts = await tool.examine(arguments, linked)
+    analysis = await tool.examine(arguments, linked)
     (linked.root / "front").unlink()
     (linked.root / "front").symlink_to("vault")
 
     with pytest.raises(NeedsDecision) as found:
-        await tool.run(called(arguments, linked, facts))
+        await tool.run(called(arguments, linked, analysis))
 
-    assert [fact.named for fact in found.value.facts.paths] != [fact.named for fact in facts.paths]
+    assert [fact.named for fact in found.value.analysis.paths] != [fact.named for fact in analysis.paths]
     assert (linked.root / "vault" / "plan").read_text() == "the plan\n"

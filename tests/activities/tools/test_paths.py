@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.activities.repository import Access
-from longhaul.activities.shell.paths import path_fact, resolve, resolve_file
+from longhaul.activities.shell.paths import path_use, resolve, resolve_file
 from longhaul.activities.tool import Place, ToolError
 
 
@@ -68,7 +68,7 @@ def test_what_is_no_regular_file_is_refused_by_name(place: Place, raw: str) -> N
     [("/work/proj", True), ("/work/proj/a", True), ("/work/proj-evil/a", False), ("/work", False), ("/etc", False)],
 )
 def test_inside_means_below_the_root_and_not_beginning_like_it(path: str, inside: bool) -> None:
-    assert path_fact(Path(path), "read", Path("/work/proj")).inside is inside
+    assert path_use(Path(path), "read", Path("/work/proj")).inside is inside
 
 
 WRITTEN = [
@@ -91,24 +91,24 @@ HARMLESS = ["src/app.py", ".env.example", "environment", "git/x", ".gitignore", 
 
 @pytest.mark.parametrize("path", WRITTEN)
 def test_writing_configuration_that_runs_is_dangerous(path: str) -> None:
-    assert path_fact(Path("/r") / path, "write", Path("/r")).danger != ""
+    assert path_use(Path("/r") / path, "write", Path("/r")).danger != ""
 
 
 @pytest.mark.parametrize("path", SECRET)
 def test_reading_secrets_is_dangerous(path: str) -> None:
-    assert path_fact(Path("/home/ana") / path, "read", Path("/r")).danger != ""
+    assert path_use(Path("/home/ana") / path, "read", Path("/r")).danger != ""
 
 
 @pytest.mark.parametrize("path", ["/proc/1/environ", "/etc/shadow"])
 def test_reading_secrets_of_the_system_is_dangerous(path: str) -> None:
-    assert path_fact(Path(path), "read", Path("/r")).danger != ""
+    assert path_use(Path(path), "read", Path("/r")).danger != ""
 
 
 @pytest.mark.parametrize("path", HARMLESS)
 @pytest.mark.parametrize("access", ["read", "write"])
 def test_ordinary_files_are_not_dangerous(path: str, access: Access) -> None:
-    assert path_fact(Path("/r") / path, access, Path("/r")).danger == ""
+    assert path_use(Path("/r") / path, access, Path("/r")).danger == ""
 
 
 def test_a_workspace_in_a_folder_with_a_dangerous_name_is_ordinary_inside() -> None:
-    assert path_fact(Path("/home/.longhaul/ws/a.py"), "write", Path("/home/.longhaul/ws")).danger == ""
+    assert path_use(Path("/home/.longhaul/ws/a.py"), "write", Path("/home/.longhaul/ws")).danger == ""

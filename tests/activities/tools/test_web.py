@@ -126,11 +126,11 @@ async def test_an_error_page_is_read_as_a_failure(place: Place) -> None:
 )
 async def test_nobody_is_asked_about_an_address_that_would_be_refused(url: str, why: str, place: Place) -> None:
     tool = WebFetch(Reach(look_up=_names))
-    facts = await tool.examine({"url": url}, place)
-    found = facts.arguments_error
+    analysis = await tool.examine({"url": url}, place)
+    found = analysis.arguments_error
     if not found:  # one that only the server of names tells apart
         with pytest.raises(ToolError) as refused:
-            await tool.run(called({"url": url}, place, facts))
+            await tool.run(called({"url": url}, place, analysis))
         found = str(refused.value)
 
     assert any(each in found for each in why.split("|")), found
@@ -147,9 +147,9 @@ async def test_nobody_is_asked_about_an_address_that_would_be_refused(url: str, 
     ],
 )
 async def test_a_host_is_found_by_one_name_however_it_is_written(url: str, host: str, told: str, place: Place) -> None:
-    facts = await WebFetch().examine({"url": url}, place)
+    analysis = await WebFetch().examine({"url": url}, place)
 
-    assert (facts.arguments_error, facts.hosts, facts.notice, facts.read_only) == ("", (host,), told, True)
+    assert (analysis.arguments_error, analysis.hosts, analysis.notice, analysis.read_only) == ("", (host,), told, True)
 
 
 @pytest.mark.parametrize("host", ["tides.example", "inner.example", "mixed.example"])

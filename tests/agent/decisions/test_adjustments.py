@@ -3,7 +3,7 @@
 from longhaul.agent import entries as e
 from longhaul.agent.decisions.model_turn import with_new_adjustments
 from longhaul.agent.values.conversation.messages import AssistantMsg
-from longhaul.agent.views.events import EventFold
+from longhaul.agent.views.events import EventReducer
 from tests.agent.play import Play, text
 
 SEED, EFFORT = "The seed was left out.", "The effort was left out."
@@ -15,15 +15,15 @@ def said(model: str, *adjusted: str) -> e.ModelSaid:
 
 def write(play: Play, model: str, *adjusted: str) -> tuple[str, ...]:
     """What is recorded of these."""
-    new = with_new_adjustments(said(model, *adjusted), play.record)
+    new = with_new_adjustments(said(model, *adjusted), play.journal)
     play.write(new)
     return new.adjusted
 
 
-def begun() -> Play:
+def started() -> Play:
     play = Play([text("Well.")])
     play.say("Go")
-    while play.record.reply is None:
+    while play.journal.reply is None:
         play.begin()
         play.complete() if play.asked else None
     play.asked = None
@@ -31,14 +31,14 @@ def begun() -> Play:
 
 
 def test_the_same_of_the_same_model_is_recorded_once() -> None:
-    play = begun()
+    play = started()
 
     told = [write(play, model, *notes) for model, notes in (
         ("gull", (SEED, SEED)), ("gull", (SEED, EFFORT)), ("tern", (SEED,)), ("gull", (EFFORT, SEED)), ("tern", ())
     )]  # fmt: skip
 
     assert told == [(SEED,), (EFFORT,), (SEED,), (), ()]
-    events = EventFold().catch_up(play.record.log)
+    events = EventReducer().catch_up(play.journal.log)
     assert [(event.model_name, event.value["adjusted"]) for event in events if event.name == "request_adjusted"] == [
         ("gull", [SEED]),
         ("gull", [EFFORT]),
@@ -47,11 +47,11 @@ def test_the_same_of_the_same_model_is_recorded_once() -> None:
 
 
 def test_an_endless_list_is_forgotten_from_its_beginning() -> None:
-    play = begun()
+    play = started()
     for number in range(201):
         write(play, "gull", f"The field {number} was left out.")
 
-    assert len(play.record.context.adjusted) == 200
+    assert len(play.journal.context.adjusted) == 200
     assert write(play, "gull", "The field 1 was left out.", "The field 0 was left out.") == (
         "The field 0 was left out.",
     )

@@ -6,12 +6,12 @@ import pytest
 
 from longhaul.agent import entries as e
 from longhaul.agent.decisions.deadline_steps import to_tell
-from longhaul.agent.entries import Notice
-from longhaul.agent.fold.approval_digest import seen_digest
-from longhaul.agent.permission.call_facts import CallFacts, PathFact
+from longhaul.agent.entries import Notification
+from longhaul.agent.permission.call_analysis import CallAnalysis, PathUse
+from longhaul.agent.reducer.approval_digest import seen_digest
 from longhaul.agent.steps import Act, Examine, Idle, Judge, Park
 from longhaul.agent.values.permission import PermissionMode, PermissionRule
-from longhaul.agent.views.events import EventFold
+from longhaul.agent.views.events import EventReducer
 from tests.agent.play import SPEC, Play, asking, calls, spec_with, succeeded, text
 
 
@@ -20,19 +20,19 @@ def started(play: Play) -> list[str]:
 
 
 def waiting(play: Play) -> list[str]:
-    return [call.block.id for call in play.record.reply.waiting()] if play.record.reply else []
+    return [call.block.id for call in play.journal.reply.waiting()] if play.journal.reply else []
 
 
-def edits(path: str, before: str, after: str) -> CallFacts:
+def edits(path: str, before: str, after: str) -> CallAnalysis:
     """The findings about an edit of this file, whose bytes were such and would be such."""
-    touched = (PathFact(path=path, access="write", inside=True),)
-    return CallFacts(cwd="/site", paths=touched, before=before, after=after)
+    touched = (PathUse(path=path, access="write", inside=True),)
+    return CallAnalysis(cwd="/site", paths=touched, before=before, after=after)
 
 
-def test_three_calls_that_ask_are_one_list_and_one_letter_answers_it() -> None:
+def test_three_calls_that_ask_are_one_list_and_one_operation_answers_it() -> None:
     play = asking("a Paint", "b Paint", "c Paint")
     assert waiting(play) == ["a", "b", "c"]
-    asked = [event for event in EventFold().catch_up(play.record.log) if event.type == "REQUIRE_USER_CONFIRM"]
+    asked = [event for event in EventReducer().catch_up(play.journal.log) if event.type == "REQUIRE_USER_CONFIRM"]
     assert [[block.id for block in event.tool_calls] for event in asked] == [["a", "b", "c"]]
 
     play.allow("a", "b", "c")
@@ -83,55 +83,60 @@ def test_who_may_run_runs_while_the_question_about_a_later_call_stands() -> None
 
 
 def test_a_second_edit_of_a_file_is_asked_about_again_when_the_first_has_changed_it() -> None:
-    facts = {"a": [edits("/site/w", "v0", "v1")], "b": [edits("/site/w", "v0", "v2"), edits("/site/w", "v1", "v3")]}
-    play = Play([calls("a Paint", "b Paint"), text("Done.")], facts=facts)
+    analysis = {"a": [edits("/site/w", "v0", "v1")], "b": [edits("/site/w", "v0", "v2"), edits("/site/w", "v1", "v3")]}
+    play = Play([calls("a Paint", "b Paint"), text("Done.")], analysis=analysis)
     play.say("Go")
     play.run()
-    digests = {call_id: seen_digest(call, play.record) for call_id, call in play.record.open_calls.items()}
+    digests = {call_id: seen_digest(call, play.journal) for call_id, call in play.journal.open_calls.items()}
 
     for call_id in ("a", "b"):
         play.allow(call_id, digest=digests[call_id])
     assert play.run() == Park("person")
 
     assert (started(play), waiting(play)) == (["a"], ["b"])
-    call = play.record.open_calls["b"]
+    call = play.journal.open_calls["b"]
     assert "What it would touch has changed since it was approved" in call.reason
     refusal = play.allow("b", digest=digests["b"])
     assert "the file has changed" in str(refusal)
-    play.allow("b", digest=seen_digest(call, play.record))
+    play.allow("b", digest=seen_digest(call, play.journal))
     assert play.run() == Idle()
     assert started(play) == ["a", "b"]
 
 
-def test_a_question_whose_file_has_changed_is_asked_anew_before_anybody_answers_it() -> None:
-    facts = {"a": [edits("/site/w", "v0", "v1")], "b": [edits("/site/w", "v0", "v2"), edits("/site/w", "v1", "v3")]}
-    play = Play([calls("a Paint", "b Paint"), text("Done.")], facts=facts)
+def test_a_question_whose_file_has_changed_is_asked_again_before_anybody_answers_it() -> None:
+    analysis = {"a": [edits("/site/w", "v0", "v1")], "b": [edits("/site/w", "v0", "v2"), edits("/site/w", "v1", "v3")]}
+    play = Play([calls("a Paint", "b Paint"), text("Done.")], analysis=analysis)
     play.say("Go")
     play.run()
-    asked_at = play.record.open_calls["b"].asked_at
+    asked_at = play.journal.open_calls["b"].asked_at
 
     play.allow("a")
     play.run()
 
-    call = play.record.open_calls["b"]
-    assert (waiting(play), call.facts.before) == (["b"], "v1")
+    call = play.journal.open_calls["b"]
+    assert (waiting(play), call.analysis.before) == (["b"], "v1")
     assert call.asked_at > asked_at
     assert "What it would touch has changed since it was asked about" in call.reason
 
 
 def test_a_question_that_nothing_has_changed_stands_as_it_was() -> None:
     same = edits("/site/roof", "r0", "r1")
-    play = Play([calls("a Paint", "b Paint"), text("Done.")], facts={"a": [edits("/site/w", "v0", "v1")], "b": [same]})
+    play = Play(
+        [calls("a Paint", "b Paint"), text("Done.")], analysis={"a": [edits("/site/w", "v0", "v1")], "b": [same]}
+    )
     play.say("Go")
     play.run()
-    digest, events = seen_digest(play.record.open_calls["b"], play.record), len(EventFold().catch_up(play.record.log))
+    digest, events = (
+        seen_digest(play.journal.open_calls["b"], play.journal),
+        len(EventReducer().catch_up(play.journal.log)),
+    )
 
     play.allow("a")
     play.run()
 
     assert Examine(("b",)) in play.steps
-    assert seen_digest(play.record.open_calls["b"], play.record) == digest
-    later = EventFold().catch_up(play.record.log)[events:]
+    assert seen_digest(play.journal.open_calls["b"], play.journal) == digest
+    later = EventReducer().catch_up(play.journal.log)[events:]
     assert "REQUIRE_USER_CONFIRM" not in [event.type for event in later]
 
 
@@ -176,7 +181,7 @@ def test_a_denial_elsewhere_lets_the_others_run() -> None:
 
 def test_a_rule_accepted_with_one_call_answers_the_others_that_it_covers() -> None:
     play = asking("a Paint", "b Measure", "c Paint")
-    suggested = [rule.model_dump(mode="json") for rule in play.record.open_calls["a"].suggested_rules]
+    suggested = [rule.model_dump(mode="json") for rule in play.journal.open_calls["a"].suggested_rules]
     assert suggested
 
     play.allow("a", rules=suggested)
@@ -247,13 +252,13 @@ def test_a_list_of_large_calls_is_short() -> None:
     assert waiting(play) == ["b"]
 
 
-def test_a_list_goes_along_with_a_roll_over() -> None:
+def test_a_list_goes_along_with_a_continue_as_new() -> None:
     play = asking("a Paint", "b Look", "c Paint")
-    digest = seen_digest(play.record.open_calls["c"], play.record)
+    digest = seen_digest(play.journal.open_calls["c"], play.journal)
     play.allow("c", digest=digest)
     play.run()
 
-    play.roll_over()
+    play.continue_as_new()
     play.run()
     assert waiting(play) == ["a"]
     play.allow("a")
@@ -263,7 +268,9 @@ def test_a_list_goes_along_with_a_roll_over() -> None:
 
 
 def told(play: Play) -> list[tuple[str, list[str]]]:
-    return [(notice.event, [each.call_id for each in notice.each()]) for notice in to_tell(play.record)]
+    return [
+        (notification.event, [each.call_id for each in notification.each()]) for notification in to_tell(play.journal)
+    ]
 
 
 def unheard(*pairs: str, **permission: Any) -> Play:
@@ -271,7 +278,7 @@ def unheard(*pairs: str, **permission: Any) -> Play:
     spec = SPEC.model_copy(update={"permission": SPEC.permission.model_copy(update=permission)})
     play = Play([calls(*pairs), text("Done.")], spec=spec, keeps=True)
     play.say("Go")
-    while not play.record.notices.unsent:
+    while not play.journal.notifications.unsent:
         play.begin()
         if play.asked:
             play.complete()
@@ -290,10 +297,10 @@ def test_who_waits_is_told_of_a_list_once_and_of_what_is_left_of_it() -> None:
 
 
 def test_a_notice_of_one_call_is_as_it_was() -> None:
-    (notice,) = to_tell(unheard("a Paint").record)
+    (notification,) = to_tell(unheard("a Paint").journal)
 
-    assert notice == Notice.model_validate(notice.model_dump(mode="json"))
-    assert "more" not in notice.model_dump(mode="json")
+    assert notification == Notification.model_validate(notification.model_dump(mode="json"))
+    assert "more" not in notification.model_dump(mode="json")
 
 
 def test_a_turn_without_questions_takes_the_steps_that_it_took() -> None:
@@ -311,12 +318,12 @@ def test_a_turn_without_questions_takes_the_steps_that_it_took() -> None:
 def test_findings_that_are_missing_are_made_in_one_look_for_the_whole_turn() -> None:
     play = Play([calls("a Paint", "b Paint", "c Paint"), text("Done.")])
     play.say("Go")
-    while not play.record.open_calls:
+    while not play.journal.open_calls:
         play.begin()
         if play.asked:
             play.complete()
-    for call in play.record.open_calls.values():
-        call.facts_stale = True
+    for call in play.journal.open_calls.values():
+        call.analysis_stale = True
     play.run()
 
     assert [step for step in play.steps if isinstance(step, Examine)] == [Examine(("a", "b", "c"))]
@@ -324,14 +331,14 @@ def test_findings_that_are_missing_are_made_in_one_look_for_the_whole_turn() -> 
 
 
 def test_the_first_calls_result_does_not_make_others_look_again_where_nobody_was_asked() -> None:
-    facts = {"a": [edits("/site/w", "v0", "v1")], "b": [CallFacts()], "c": [edits("/site/x", "x0", "x1")]}
+    analysis = {"a": [edits("/site/w", "v0", "v1")], "b": [CallAnalysis()], "c": [edits("/site/x", "x0", "x1")]}
     house = (PermissionRule(tool_name="Paint"),)
     spec = SPEC.model_copy(update={"permission": SPEC.permission.model_copy(update={"rules": house})})
-    play = Play([calls("a Paint", "b Paint", "c Paint"), text("Done.")], spec=spec, facts=facts)
+    play = Play([calls("a Paint", "b Paint", "c Paint"), text("Done.")], spec=spec, analysis=analysis)
     play.say("Go")
     play.outcomes["a"] = [succeeded("a", "Paint")]
 
     play.run()
 
     assert [step for step in play.steps if isinstance(step, Examine)] == [Examine(("c",))], "in its turn, once"
-    assert isinstance(play.record.log[-1], e.ReplyFinished)
+    assert isinstance(play.journal.log[-1], e.ReplyFinished)

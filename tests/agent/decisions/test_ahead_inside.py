@@ -7,7 +7,7 @@ from longhaul.agent.steps import Idle
 from longhaul.agent.values.conversation.messages import ContentBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionMode, PermissionRule
-from longhaul.agent.views.events import EventFold
+from longhaul.agent.views.events import EventReducer
 from tests.agent.decisions.test_ahead import started, waiting
 from tests.agent.play import SPEC, TOOLS, Play, calls, text
 
@@ -32,7 +32,7 @@ def planning(*parts: list[ContentBlock]) -> Play:
 def test_the_list_goes_on_behind_a_plan_as_if_it_were_approved() -> None:
     play = planning(calls("x plan_exit", arguments='{"plan": "# Plan"}'), calls("a Paint", "b Paint"))
     assert waiting(play) == ["x", "a", "b"]
-    asked = [event for event in EventFold().catch_up(play.record.log) if event.type == "REQUIRE_USER_CONFIRM"]
+    asked = [event for event in EventReducer().catch_up(play.journal.log) if event.type == "REQUIRE_USER_CONFIRM"]
     assert [[block.id for block in event.tool_calls] for event in asked] == [["x", "a", "b"]]
 
     play.allow("x", "a", "b")
@@ -50,7 +50,7 @@ def test_what_waits_behind_a_plan_that_is_denied_is_asked_about_no_more_and_deni
     assert play.run() == Idle()
 
     assert started(play) == []
-    (result,) = [one for message in play.record.state.context for one in message.get_tool_results() if one.id == "a"]
+    (result,) = [one for message in play.journal.state.context for one in message.get_tool_results() if one.id == "a"]
     assert "plan mode is on" in result.get_text()
 
 
@@ -83,9 +83,9 @@ def test_nothing_is_asked_about_behind_what_is_answered_at_once_before_it_is() -
     play.say("Go")
     play.run()
 
-    kinds = [entry.kind for entry in play.record.log]
-    judgements = [entry for entry in play.record.log if isinstance(entry, e.CallsJudged)]
-    assert [[one.call_id for one in each.verdicts] for each in judgements] == [["t"], ["a"]]
+    kinds = [entry.kind for entry in play.journal.log]
+    judgements = [entry for entry in play.journal.log if isinstance(entry, e.CallsJudged)]
+    assert [[one.call_id for one in each.rulings] for each in judgements] == [["t"], ["a"]]
     assert kinds.index("answered") < len(kinds) - 1 - kinds[::-1].index("judged")
 
 

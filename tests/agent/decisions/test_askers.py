@@ -17,7 +17,7 @@ from tests.agent.play import TOOLS, Line, Play, calls, text
 ASK = {"workflow_id": "order-17", "request_id": "q1", "messages": "Lay the floor"}
 
 
-def begun(*lines: Line) -> Play:
+def started(*lines: Line) -> Play:
     """A session that was started for a request of a workflow."""
     play = Play(lines or (text("Laid."),), keeps=True)
     play.say("Lay the floor", request_id="q1")
@@ -26,46 +26,46 @@ def begun(*lines: Line) -> Play:
 
 
 def told(play: Play, request: str = "q1") -> dict[str, Any]:
-    return answer(play.record, play.record.askers[request]).model_dump(exclude_defaults=True)
+    return answer(play.journal, play.journal.askers[request]).model_dump(exclude_defaults=True)
 
 
 def test_a_session_that_was_started_for_it_closes_with_the_answer() -> None:
-    play = begun()
+    play = started()
 
     assert play.run() == Close()
 
-    asker = answered(play.record)
+    asker = answered(play.journal)
     assert asker is not None
-    assert answer(play.record, asker).words == "Laid."
+    assert answer(play.journal, asker).words == "Laid."
 
 
 @pytest.mark.parametrize(
-    ("letter", "body"), [("submit", {"messages": "And?", "request_id": "r2", "when": "queue"}), ("pause", {})]
+    ("operation", "body"), [("submit", {"messages": "And?", "request_id": "r2", "when": "queue"}), ("pause", {})]
 )
 def test_what_somebody_else_wants_of_it_keeps_it_open_and_it_answers_by_a_signal(
-    letter: str, body: dict[str, Any]
+    operation: str, body: dict[str, Any]
 ) -> None:
-    play = begun(text("Laid."), text("And a wall."))
-    while not play.record.requests.finished:
+    play = started(text("Laid."), text("And a wall."))
+    while not play.journal.requests.finished:
         play.begin()
         if play.asked:
             play.complete()
-    play.tell(letter, body)
+    play.tell(operation, body)
 
     assert play.begin() == TellAsker("q1")
     play.write(e.AskerTold(request_id="q1"))
-    assert play.record.askers == {}
+    assert play.journal.askers == {}
 
 
 def test_whoever_waited_for_a_person_is_answered_by_a_signal() -> None:
-    play = begun(calls("b Paint"), text("Painted."))
+    play = started(calls("b Paint"), text("Painted."))
     play.run()
     play.allow("b")
 
     assert play.run() == TellAsker("q1")
     play.write(e.AskerTold(request_id="q1", error="order-17 is not there"))
-    assert play.record.askers["q1"].error == "order-17 is not there"
-    assert answered(play.record) is None
+    assert play.journal.askers["q1"].error == "order-17 is not there"
+    assert answered(play.journal) is None
 
 
 def test_the_same_question_has_its_end_told_once_more_and_another_one_is_refused() -> None:
@@ -85,7 +85,7 @@ def test_the_same_question_has_its_end_told_once_more_and_another_one_is_refused
 
 
 def usage(play: Play) -> dict[str, Any]:
-    (ended,) = play.record.requests.finished.values()
+    (ended,) = play.journal.requests.finished.values()
     return {"usage": ended.usage.model_dump(exclude_defaults=True)} if ended.usage != Usage() else {}
 
 
@@ -122,7 +122,7 @@ def test_a_value_that_is_too_large_for_two_histories_is_an_error_that_says_so(br
     play.tell("ask", {**ASK, "structured_schema": schema})
     play.run()
 
-    found = answer(play.record, play.record.askers["q1"])
+    found = answer(play.journal, play.journal.askers["q1"])
 
     assert (found.state, found.value) == (state, value if state == "success" else None)
     assert ("the value has 201 kB, and the most is 200 kB; ask for a smaller one" in found.words) is (state == "error")
@@ -134,14 +134,14 @@ def test_fifty_that_could_not_be_told_are_remembered() -> None:
         play.write(e.AskerCame(asker=Asker(workflow_id="order-17", request_id=f"q{number}", refused="no")))
         play.write(e.AskerTold(request_id=f"q{number}", error="it has ended"))
 
-    assert list(play.record.askers) == [f"q{number}" for number in range(10, 60)]
+    assert list(play.journal.askers) == [f"q{number}" for number in range(10, 60)]
 
 
 def test_a_request_of_an_earlier_life_is_answered_again_and_not_made_again() -> None:
-    first = begun()
+    first = started()
     first.run()
-    again = begun(text("never"))
-    again.record.restore(e.Restored(source="store", generation=2), first.record.twin(), again.now)
+    again = started(text("never"))
+    again.journal.restore(e.Restored(source="store", incarnation=2), first.journal.twin(), again.now)
 
-    assert [ended.reason for ended in again.record.requests.finished.values()] == [FinishedReason.COMPLETED]
+    assert [ended.reason for ended in again.journal.requests.finished.values()] == [FinishedReason.COMPLETED]
     assert told(again)["words"] == "Laid."

@@ -5,8 +5,8 @@ import json
 from longhaul.agent.decisions.session_tools.waiting_tools import SEND_TOOL
 from longhaul.agent.decisions.subagent_start import lost
 from longhaul.agent.entries import CallAnswered
-from longhaul.agent.fold.agent_state import OpenCall
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
+from longhaul.agent.reducer.agent_state import OpenCall
 from longhaul.agent.steps import Idle
 from longhaul.agent.values.conversation.messages import ContentBlock, ToolCallBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
@@ -42,22 +42,22 @@ def test_its_call_is_answered_at_once_and_its_end_wakes_the_idle_session_once() 
     assert play.run() == Idle()
     assert "works on it in the background; its id is 'a'" in play.results()[0][2]
     assert play.hear_of("a", "Glazed.") == {"recorded": True}
-    play.roll_over()
+    play.continue_as_new()
     play.run()
     assert play.hear_of("a", "Glazed.") == {"recorded": False}
     play.run()
 
     assert [why for _, why in play.ends()] == ["completed", "completed"]
     told = "The sub-agent 'glazier' (id 'a') has ended its task in the background: success.\nGlazed."
-    assert told in str(play.record.state.context[-2].content[0].model_dump()["hint"])
-    assert spoken(play.record.state.context)[-1] == "Glazed it is."
+    assert told in str(play.journal.state.context[-2].content[0].model_dump()["hint"])
+    assert spoken(play.journal.state.context)[-1] == "Glazed it is."
     assert play.passed_on == []
 
 
 def test_an_end_that_comes_in_the_midst_of_a_reply_is_told_at_its_next_step() -> None:
     play = Family([[task("a")], text("Looked."), text("Done.")], spec=HOUSE, tools=(*TOOLS, AGENT_TOOL, *LEADS))
     play.say("Build")
-    while not play.begun:
+    while not play.started:
         play.begin()
         if play.asked:
             play.complete()
@@ -65,18 +65,18 @@ def test_an_end_that_comes_in_the_midst_of_a_reply_is_told_at_its_next_step() ->
     play.run()
 
     assert len(play.ends()) == 1
-    assert "Glazed." in str(play.record.state.context)
+    assert "Glazed." in str(play.journal.state.context)
 
 
 def test_one_that_is_lost_is_told_of_too() -> None:
     play = lead([task("a")], text("I wait."), text("Sad."))
 
-    for entry in lost(play.record, play.record.children["a"], "terminated", "w"):
+    for entry in lost(play.journal, play.journal.children["a"], "terminated", "w"):
         play.write(entry)
     play.run()
 
-    assert spoken(play.record.state.context)[-1] == "Sad."
-    assert "in the background: lost." in str(play.record.state.context[-2])
+    assert spoken(play.journal.state.context)[-1] == "Sad."
+    assert "in the background: lost." in str(play.journal.state.context[-2])
 
 
 def test_an_interrupt_of_an_idle_lead_says_how_one_is_stopped() -> None:
@@ -98,7 +98,7 @@ def test_a_word_goes_down_once_and_a_stop_ends_it_without_a_message() -> None:
         [call("z", "AgentSend", id="a", message="Still there?")],
         text("I wait."),
     )
-    play.roll_over()
+    play.continue_as_new()
     play.run()
 
     assert play.passed_on == [("observe", ("a",)), ("interrupt", ("a",))]
@@ -109,19 +109,19 @@ def test_a_word_goes_down_once_and_a_stop_ends_it_without_a_message() -> None:
     play.hear_of("a", "Half a pane.", "interrupted")
     assert play.run() == Idle()
     assert len(play.ends()) == 1
-    assert play.record.children["a"].outcome == "interrupted"
+    assert play.journal.children["a"].outcome == "interrupted"
 
 
 def test_twenty_words_wait_for_one_and_no_more() -> None:
     arguments = '{"id": "a", "message": "Mind the frame."}'
     block = ToolCallBlock(id="s", name="AgentSend", input=arguments)
-    send = OpenCall(block=block, input=arguments, facts=CallFacts(), facts_at=0)
+    send = OpenCall(block=block, input=arguments, analysis=CallAnalysis(), analyzed_at=0)
 
     def answered(waiting: int) -> str:
-        ledger = lead([task("a")], text("I wait.")).record
+        session = lead([task("a")], text("I wait.")).journal
         words = {str(number): "Mind it." for number in range(waiting)}
-        ledger.children["a"] = ledger.children["a"].model_copy(update={"words": words})
-        answer = SEND_TOOL.answer(send, ledger)
+        session.children["a"] = session.children["a"].model_copy(update={"words": words})
+        answer = SEND_TOOL.answer(send, session)
         assert isinstance(answer, CallAnswered)
         return str(answer.result.output)
 
@@ -144,10 +144,10 @@ def test_an_edit_is_told_to_the_model_that_waits_for_its_sub_agents() -> None:
     play.say("Build")
     play.run()
 
-    play.tell("replace_state", {"state": play.record.state.model_dump(mode="json")})
+    play.tell("replace_state", {"state": play.journal.state.model_dump(mode="json")})
 
-    assert str(play.record.state.context).count("No message of theirs comes.") == 1
-    assert play.record.life.note
+    assert str(play.journal.state.context).count("No message of theirs comes.") == 1
+    assert play.journal.incarnation.note
 
 
 def test_a_session_does_not_close_while_one_is_at_work() -> None:
@@ -165,5 +165,5 @@ def test_a_sub_agent_starts_none_in_the_background() -> None:
     play.say("Build", request_id="t1")
     play.run()
 
-    assert play.begun == {}
+    assert play.started == {}
     assert "run_in_background: a sub-agent waits for those that it starts" in play.results()[0][2]

@@ -5,11 +5,11 @@ import json
 import pytest
 
 from longhaul.agent import entries as e
-from longhaul.agent.decisions.background_commands import at_work, begun, ended, is_wanted, lost, to_take_over, why_not
-from longhaul.agent.decisions.rollover import Load, history_is_long
-from longhaul.agent.fold.agent_state import OpenCall
-from longhaul.agent.permission.call_facts import CallFacts
-from longhaul.agent.record import Record
+from longhaul.agent.decisions.background_commands import at_work, ended, is_wanted, lost, started, to_take_over, why_not
+from longhaul.agent.decisions.continue_as_new import Load, history_is_long
+from longhaul.agent.journal import Journal
+from longhaul.agent.permission.call_analysis import CallAnalysis
+from longhaul.agent.reducer.agent_state import OpenCall
 from longhaul.agent.steps import TakeOver
 from longhaul.agent.values.conversation.messages import ToolCallBlock, ToolResultBlock, ToolResultState
 from longhaul.agent.values.conversation.tools import ToolDescriptor
@@ -22,15 +22,17 @@ BASH = ToolDescriptor(name="Bash")
 
 def open_call(call_id: str, **given: object) -> OpenCall:
     raw = json.dumps(given)
-    return OpenCall(block=ToolCallBlock(id=call_id, name="Bash", input=raw), input=raw, facts=CallFacts(), facts_at=0)
+    return OpenCall(
+        block=ToolCallBlock(id=call_id, name="Bash", input=raw), input=raw, analysis=CallAnalysis(), analyzed_at=0
+    )
 
 
-def running(*call_ids: str, sub_agent: bool = False) -> Record:
+def running(*call_ids: str, sub_agent: bool = False) -> Journal:
     play = Family([text("Hm.")], spec=HOUSE, parent=ABOVE if sub_agent else None)
     play.say("Build")
     for call_id in call_ids:
-        play.write(e.CommandBegun(command=BackgroundCommand(call_id=call_id, shown="make")))
-    return play.record
+        play.write(e.CommandStarted(command=BackgroundCommand(call_id=call_id, shown="make")))
+    return play.journal
 
 
 def test_only_a_true_word_of_bash_begins_one() -> None:
@@ -38,7 +40,7 @@ def test_only_a_true_word_of_bash_begins_one() -> None:
     assert not is_wanted(open_call("a", command="make", run_in_background=False))
     assert not is_wanted(open_call("a", command="make"))
     assert not is_wanted(
-        OpenCall(block=ToolCallBlock(id="a", name="Bash", input="{"), input="{", facts=CallFacts(), facts_at=0)
+        OpenCall(block=ToolCallBlock(id="a", name="Bash", input="{"), input="{", analysis=CallAnalysis(), analyzed_at=0)
     )
 
 
@@ -50,10 +52,10 @@ def test_their_number_is_bounded_and_a_sub_agent_begins_none() -> None:
     play.say("Build")
     play.begin()
     for number in range(8):
-        play.write(e.CommandBegun(command=BackgroundCommand(call_id=str(number), shown="make")))
-    assert "8 commands are the most at a time" in why_not(call, BASH, play.record)
+        play.write(e.CommandStarted(command=BackgroundCommand(call_id=str(number), shown="make")))
+    assert "8 commands are the most at a time" in why_not(call, BASH, play.journal)
     play.write(e.CommandEnded(call_id="3", fate="ended"))
-    assert why_not(call, BASH, play.record) == ""
+    assert why_not(call, BASH, play.journal) == ""
     assert "a sub-agent's task is over" in why_not(call, BASH, below)
 
 
@@ -62,31 +64,31 @@ def test_a_model_is_told_of_the_tools_that_it_has(offered: tuple[str, ...]) -> N
     play = Family([text("Hm.")], spec=HOUSE)
     play.say("Build")
     play.begin()
-    play.record.provided.tools = {name: ToolDescriptor(name=name) for name in offered}
+    play.journal.provided.tools = {name: ToolDescriptor(name=name) for name in offered}
 
-    _, answer = begun(play.record, open_call("a", command="make", run_in_background=True))
+    _, answer = started(play.journal, open_call("a", command="make", run_in_background=True))
 
     assert isinstance(answer, e.ToolReturned)
     assert {name for name in ("BashOutput", "KillShell") if name in answer.result.get_text()} == set(offered)
 
 
-def test_what_an_earlier_run_has_begun_is_lost_and_said_once() -> None:
-    record = running("a", "b")
-    assert to_take_over(record, Load(background=frozenset({"a", "b"}))) is None
-    assert to_take_over(record, Load(background=frozenset({"b"}))) == TakeOver("a")
+def test_what_an_earlier_run_has_started_is_lost_and_said_once() -> None:
+    journal = running("a", "b")
+    assert to_take_over(journal, Load(background=frozenset({"a", "b"}))) is None
+    assert to_take_over(journal, Load(background=frozenset({"b"}))) == TakeOver("a")
 
-    over, woken = lost(record, "a", "longhaul/wall-7")
+    over, woken = lost(journal, "a", "longhaul/wall-7")
     assert over == e.CommandEnded(call_id="a", fate="unknown")
     assert isinstance(woken, e.RequestAccepted)
     assert "Outcome unknown" in str(woken.messages)
 
 
 def test_one_that_was_to_stop_is_told_of_without_a_new_reply() -> None:
-    record = running("a", "b")
+    journal = running("a", "b")
     result = ToolResultBlock(id="a", name="Bash", output="half", state=ToolResultState.ERROR)
-    woken = ended(record, "a", e.ToolReturned(result=result), "w")[1]
-    record.write(e.InterruptAsked(reply_id="r"), 5)
-    quiet = ended(record, "a", e.ToolReturned(result=result), "w")
+    woken = ended(journal, "a", e.ToolReturned(result=result), "w")[1]
+    journal.write(e.InterruptAsked(reply_id="r"), 5)
+    quiet = ended(journal, "a", e.ToolReturned(result=result), "w")
 
     assert isinstance(woken, e.RequestAccepted)
     assert [type(entry) for entry in quiet] == [e.CommandEnded, e.Observed]
@@ -104,13 +106,13 @@ def test_one_that_was_to_stop_is_told_of_without_a_new_reply() -> None:
 )
 def test_one_that_was_to_stop_is_told_by_what_became_of_it(state: ToolResultState | None, told: str) -> None:
     """One that had ended well by itself was not stopped, and of one that nobody saw stop nobody says so."""
-    record = running("a")
-    record.write(e.InterruptAsked(reply_id="r"), 5)
+    journal = running("a")
+    journal.write(e.InterruptAsked(reply_id="r"), 5)
     outcome = None
     if state is not None:
         outcome = e.ToolReturned(result=ToolResultBlock(id="a", name="Bash", output="half", state=state))
 
-    over, heard = ended(record, "a", outcome, "w")
+    over, heard = ended(journal, "a", outcome, "w")
 
     assert isinstance(over, e.CommandEnded)
     assert over.fate == ("unknown" if told == "unknown" else "stopped")
@@ -119,12 +121,12 @@ def test_one_that_was_to_stop_is_told_by_what_became_of_it(state: ToolResultStat
 
 
 def test_one_whose_arguments_were_changed_is_told_with_which_ones_to_call_it() -> None:
-    record = running("a")
-    unsettled = e.CallUnsettled(call_id="a", facts=CallFacts(), reason="a middleware has changed the arguments")
+    journal = running("a")
+    unsettled = e.CallUnsettled(call_id="a", analysis=CallAnalysis(), reason="a middleware has changed the arguments")
     wanted = '{"command": "make -j2", "run_in_background": true}'
 
     def told(arguments: str | None) -> str:
-        woken = ended(record, "a", unsettled.model_copy(update={"input": arguments}), "w")[1]
+        woken = ended(journal, "a", unsettled.model_copy(update={"input": arguments}), "w")[1]
         assert isinstance(woken, e.RequestAccepted)
         return str(woken.messages[0].content[0].model_dump()["hint"]).strip()
 
@@ -134,7 +136,7 @@ def test_one_whose_arguments_were_changed_is_told_with_which_ones_to_call_it() -
 
 
 def test_a_command_keeps_no_run_from_its_end() -> None:
-    record = running("a")
+    journal = running("a")
 
-    assert history_is_long(record, Load(events=5_000, background=frozenset({"a"})))
-    assert [command.call_id for command in at_work(record)] == ["a"]
+    assert history_is_long(journal, Load(events=5_000, background=frozenset({"a"})))
+    assert [command.call_id for command in at_work(journal)] == ["a"]

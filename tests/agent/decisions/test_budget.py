@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from longhaul.agent import entries as e
 from longhaul.agent.decisions.budget_limits import attempts_paid
-from longhaul.agent.decisions.rollover import Load
+from longhaul.agent.decisions.continue_as_new import Load
 from longhaul.agent.steps import Idle, Park, Think
 from longhaul.agent.values.budget import NEW_ACCOUNT, Account, Budget, Price, Tariff
 from longhaul.agent.values.conversation.messages import AssistantMsg, ErrorInfo, Msg, TextBlock, Usage, problem
@@ -32,11 +32,11 @@ def at_work(*lines: Any, spec: AgentSpec, **more: Any) -> Play:
 
 
 def account(play: Play) -> Account:
-    return play.record.account or NEW_ACCOUNT
+    return play.journal.account or NEW_ACCOUNT
 
 
 def known(play: Play) -> BudgetStanding:
-    found = standing(play.record)
+    found = standing(play.journal)
     assert found is not None
     return found
 
@@ -54,8 +54,8 @@ def test_a_session_without_a_budget_has_no_entry_and_no_account_of_one() -> None
     play.say("Build")
 
     assert play.run() == Idle()
-    assert (play.record.account, [kind for kind in play.kinds() if "budget" in kind]) == (None, [])
-    assert standing(play.record) is None
+    assert (play.journal.account, [kind for kind in play.kinds() if "budget" in kind]) == (None, [])
+    assert standing(play.journal) is None
 
 
 def test_each_call_is_reserved_before_it_and_settled_by_what_it_took() -> None:
@@ -107,9 +107,9 @@ def test_at_each_limit_the_reply_asks_and_goes_on_when_that_limit_is_raised(
     (name,) = (each.removeprefix("max_") for each in limits)
 
     assert play.run() == Park("person")
-    assert (asked(play), row_of(play.record).status, play.record.spent.model_calls) == ([name], "waiting", made)
+    assert (asked(play), row_of(play.journal).status, play.journal.spent.model_calls) == ([name], "waiting", made)
     assert known(play).asks
-    assert problem(play.record.state.context) == ""
+    assert problem(play.journal.state.context) == ""
     more = {name: 1 if name == "cost" else 5_000}
     answer = play.tell("budget", {"more": more, "by": "ana", "request_id": "x"})
 
@@ -145,7 +145,7 @@ def test_a_raise_that_is_sent_twice_is_one_and_one_that_does_not_do_is_asked_abo
     assert play.tell("budget", small) == {"changed": True, "already": True, "limits": {"tokens": 130}}
     assert play.run() == Park("person")
     assert play.kinds().count("budget_exhausted") == 2
-    play.roll_over()
+    play.continue_as_new()
 
     assert play.tell("budget", small) == {"changed": True, "already": True, "limits": {"tokens": 130}}
 
@@ -180,12 +180,12 @@ def test_a_raise_is_known_again_for_as_long_as_ninety_nine_others_come_behind_it
         ({"end": "beg"}, "budget: end: Input should be '', 'stop' or 'summarise' (it is 'beg')"),
     ],
 )
-def test_a_letter_that_can_t_be_changes_nothing_and_says_why(body: dict[str, Any], why: str) -> None:
+def test_an_operation_that_can_t_be_changes_nothing_and_says_why(body: dict[str, Any], why: str) -> None:
     play = at_work(text("Built."), spec=spec_of(max_tokens=10_000))
-    before = play.record.account
+    before = play.journal.account
 
     assert why in play.tell("budget", body)
-    assert play.record.account == before
+    assert play.journal.account == before
     bare = Play()
     assert "has no budget" in bare.tell("budget", {"more": {"tokens": 1}})
 
@@ -195,14 +195,14 @@ def test_by_policy_a_reply_stops_and_says_so() -> None:
 
     assert play.run() == Idle()
     assert play.ends() == [("reply-of-r1", "out_of_budget")]
-    (ended,) = play.record.requests.finished.values()
+    (ended,) = play.journal.requests.finished.values()
     assert ended.error is not None
     assert ended.error.type == "budget"
     assert "another call of a model: 2 calls of 2 calls, and the next call may take 1 call." in ended.error.message
     play.say("And now?", "r2")
     play.run()
     assert play.ends()[1:] == [("reply-of-r2", "out_of_budget")]
-    assert play.record.spent.model_calls == 2
+    assert play.journal.spent.model_calls == 2
 
 
 def test_by_policy_room_is_kept_for_a_last_call_in_which_the_model_sums_up() -> None:
@@ -211,8 +211,8 @@ def test_by_policy_room_is_kept_for_a_last_call_in_which_the_model_sums_up() -> 
     assert play.run() == Idle()
     assert [step.closing for step in play.steps if isinstance(step, Think)] == [False, False, True]
     assert play.ends() == [("reply-of-r1", "out_of_budget")]
-    assert play.record.state.context[-1].get_text_content() == "Half of it stands."
-    assert "The budget of this session is spent" in str(play.record.state.context[-2])
+    assert play.journal.state.context[-1].get_text_content() == "Half of it stands."
+    assert "The budget of this session is spent" in str(play.journal.state.context[-2])
     assert account(play).spending.spent.calls == 3
 
 
@@ -246,17 +246,17 @@ def test_whoever_interrupts_a_reply_that_waits_for_budget_ends_it() -> None:
     play.tell("interrupt")
 
     assert play.run() == Idle()
-    assert (play.ends(), row_of(play.record).status) == ([("reply-of-r1", "interrupted")], "idle")
+    assert (play.ends(), row_of(play.journal).status) == ([("reply-of-r1", "interrupted")], "idle")
     assert account(play).question is None
 
 
-def test_what_waits_survives_a_roll_over_and_a_pause() -> None:
+def test_what_waits_survives_a_continue_as_new_and_a_pause() -> None:
     play = at_work(*ON, spec=spec_of(max_calls=1))
     play.run()
-    before = play.record.account
-    play.roll_over()
+    before = play.journal.account
+    play.continue_as_new()
 
-    assert play.record.account == before
+    assert play.journal.account == before
     assert play.run() == Park("person")
     play.tell("pause")
     play.tell("budget", {"more": {"calls": 9}})
@@ -301,7 +301,7 @@ def test_what_an_answer_says_of_lost_attempts_counts_beside_its_usage() -> None:
     assert spending.spent.tokens == spending.doubtful.tokens + 13
 
 
-def test_a_reply_that_is_cut_short_in_its_call_leaves_one_doubt_and_nothing_aside() -> None:
+def test_a_reply_that_is_cut_short_in_its_call_leaves_one_unknown_outcome_and_nothing_aside() -> None:
     play = at_work(spec=spec_of(max_tokens=10_000))
     lost(play, e.InterruptAsked(reply_id="reply-of-r1"))
     play.run()
@@ -311,14 +311,14 @@ def test_a_reply_that_is_cut_short_in_its_call_leaves_one_doubt_and_nothing_asid
 
 
 @pytest.mark.parametrize(("most", "attempts"), [(3, 3), (5_000, 1_000)])
-def test_a_call_is_made_anew_as_often_as_the_budget_does_for_it(most: int, attempts: int) -> None:
+def test_a_call_is_made_again_as_often_as_the_budget_does_for_it(most: int, attempts: int) -> None:
     play = at_work(text("Built."), spec=spec_of(max_calls=most))
     while not isinstance(play.begin(), Think):
         if play.asked:
             play.complete()
 
-    assert attempts_paid(play.record) == attempts
-    assert attempts_paid(Play().record) == 0
+    assert attempts_paid(play.journal) == attempts
+    assert attempts_paid(Play().journal) == 0
 
 
 def test_a_compression_is_reserved_and_its_tokens_count() -> None:
@@ -336,7 +336,7 @@ def test_judgements_of_calls_count() -> None:
     play = at_work(*ON, spec=spec_of(max_tokens=10_000))
     play.run(hold=True)
     spent = account(play).spending.spent
-    play.write(e.CallsExamined(facts={}, usage=Usage(input_tokens=7, output_tokens=2)))
+    play.write(e.CallsExamined(analysis={}, usage=Usage(input_tokens=7, output_tokens=2)))
 
     assert account(play).spending.spent.tokens == spent.tokens + 9
 
@@ -356,11 +356,11 @@ def test_no_more_is_spent_than_the_budget_allows(limit: int, wrote: int, turns: 
     play = at_work(*lines, spec=spec_of(max_tokens=limit, on_exhaustion=policy), usage=usage)
     play.run()
     if rolls:
-        play.roll_over()
+        play.continue_as_new()
         play.run()
 
     spending = account(play).spending
-    assert spending.spent.tokens == play.record.spent.model_calls * (5 + wrote) <= limit
+    assert spending.spent.tokens == play.journal.spent.model_calls * (5 + wrote) <= limit
     assert spending.reserved == {}
     ended = [why for _, why in play.ends()]
     assert ended in ([], ["completed"], ["out_of_budget"])

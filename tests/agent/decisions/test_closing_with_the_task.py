@@ -30,16 +30,16 @@ def until_it_closes(play: Family) -> None:
             play.complete()
 
 
-def test_it_closes_with_its_report_and_sends_no_letter() -> None:
+def test_it_closes_with_its_report_and_sends_no_operation() -> None:
     play = sub_agent()
 
     assert play.run() == Close()
 
-    told = report(play.record)
+    told = report(play.journal)
     assert told is not None
     assert (told.call_id, told.state, told.output) == ("t1", "success", "Set.")
     assert play.reports == []
-    assert play.record.keeping.mirrored == play.record.keeping.changed
+    assert play.journal.keeping.mirrored == play.journal.keeping.changed
 
 
 def paused(play: Family) -> object:
@@ -55,7 +55,7 @@ def spoken_to(play: Family) -> object:
 
 
 @pytest.mark.parametrize("keeps", [paused, asked_again, spoken_to])
-def test_what_somebody_still_wants_of_it_keeps_it_open_and_it_reports_by_letter(
+def test_what_somebody_still_wants_of_it_keeps_it_open_and_it_reports_by_operation(
     keeps: Callable[[Family], object],
 ) -> None:
     play = sub_agent(text("Set."), text("Hung."))
@@ -69,7 +69,7 @@ def test_what_somebody_still_wants_of_it_keeps_it_open_and_it_reports_by_letter(
     assert [told.output for told in play.reports if told] == ["Set."]
 
 
-def test_where_it_can_not_be_written_down_it_reports_by_letter() -> None:
+def test_where_it_can_not_be_written_down_it_reports_by_operation() -> None:
     play = sub_agent()
     until_it_closes(play)
 
@@ -87,15 +87,15 @@ def test_only_agents_that_do_not_say_when_to_close_have_it() -> None:
         play = Family([tasks("a glazier"), text("All set.")], spec=house)
         play.say("Build")
         play.run()
-        begun = play.begun["a"]
-        assert begun.parent.by_result == begun.child.by_result
-        return begun.parent.by_result
+        started = play.started["a"]
+        assert started.parent.by_result == started.child.by_result
+        return started.parent.by_result
 
     assert by_result()
     assert not by_result(idle_close_seconds=60)
 
 
-def test_opened_again_it_answers_stays_open_and_says_its_end_by_letter() -> None:
+def test_opened_again_it_answers_stays_open_and_says_its_end_by_operation() -> None:
     before = sub_agent()
     before.run()
 
@@ -103,5 +103,5 @@ def test_opened_again_it_answers_stays_open_and_says_its_end_by_letter() -> None
     play.say("Are you there?", request_id="r2")
 
     assert play.run() == Idle()
-    assert spoken(play.record.state.context)[-1] == "Still here."
+    assert spoken(play.journal.state.context)[-1] == "Still here."
     assert [told.output for told in play.reports if told] == ["Set."]

@@ -63,7 +63,7 @@ def test_an_interrupt_with_a_message_is_the_next_request() -> None:
     assert first == ("reply-of-r1", "interrupted")
     assert second[0].startswith("reply-of-r1.")
     assert third == ("reply-of-r2", "completed")
-    assert spoken(play.record.state.context)[-4:] == ["Stop, no paint", "Stopped painting.", "Then sweep", "Second."]
+    assert spoken(play.journal.state.context)[-4:] == ["Stop, no paint", "Stopped painting.", "Then sweep", "Second."]
 
 
 def test_an_interrupt_of_an_interrupt_gets_an_id_as_short_as_the_first() -> None:
@@ -114,7 +114,7 @@ def test_stop_on_reject_ends_the_reply_at_the_first_denial(stop: bool, reason: s
     assert play.run() == Idle()
 
     assert play.ends() == [("reply-of-r1", reason)]
-    assert play.record.spent.model_calls == calls_made
+    assert play.journal.spent.model_calls == calls_made
 
 
 def test_after_a_denial_with_stop_on_reject_no_sibling_is_started() -> None:
@@ -145,7 +145,7 @@ def test_at_the_limit_of_rounds_the_model_says_where_things_stand_and_the_reply_
     assert [step.closing for step in asked] == [False, False, True]
     assert play.ends() == [("reply-of-r1", "exceed_max_iters")]
     assert [call_id for call_id, _, _ in play.results()] == ["a", "b"]
-    message = reply_message(play.record, "reply-of-r1")
+    message = reply_message(play.journal, "reply-of-r1")
     assert message is not None
     assert final_text(message) == "Two walls seen."
 
@@ -157,7 +157,7 @@ def test_the_limit_ends_the_reply_also_when_the_model_can_not_say_anything_any_m
     assert play.run() == Idle()
 
     assert play.ends() == [("reply-of-r1", "exceed_max_iters")]
-    message = reply_message(play.record, "reply-of-r1")
+    message = reply_message(play.journal, "reply-of-r1")
     assert message is not None
     assert final_text(message) == "(stopped: the limit of iterations was reached)"
 
@@ -191,7 +191,7 @@ def test_when_every_model_fails_the_reply_ends_with_the_last_error_and_the_next_
     play.run()
 
     assert play.ends() == [("reply-of-r1", "error"), ("reply-of-r2", "completed")]
-    assert play.record.requests.finished["reply-of-r1"].error == UNPAID
+    assert play.journal.requests.finished["reply-of-r1"].error == UNPAID
 
 
 def test_what_the_model_is_told_at_the_limit_is_recorded_once_and_right_before_its_words() -> None:
@@ -202,7 +202,7 @@ def test_what_the_model_is_told_at_the_limit_is_recorded_once_and_right_before_i
     play.say("Look again", "r2")
     play.run()
 
-    said = [block for message in play.record.state.context for block in message.content]
+    said = [block for message in play.journal.state.context for block in message.content]
     assert [getattr(block, "source", block.type) for block in said] == [
         *("text", "tool_call", "tool_result", "max_iters", "text"),
         *("text", "tool_call", "tool_result", "max_iters", "text"),

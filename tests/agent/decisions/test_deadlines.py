@@ -7,13 +7,13 @@ from pydantic import ValidationError
 
 from longhaul.agent import entries as e
 from longhaul.agent.decisions.deadline_steps import next_due, reached
-from longhaul.agent.letters.result_operations import open_doubts
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.operations.result_operations import unresolved_outcomes
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.steps import Idle, Park, Think
 from longhaul.agent.values.deadlines import Deadline, Deadlines, RiskFound, deadline_of
 from longhaul.agent.values.permission import PermissionContext
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.agent.views.events import EventFold
+from longhaul.agent.views.events import EventReducer
 from tests.agent.play import NOON, RULES, TOOLS, Play, calls, text
 
 HOUR = 3_600_000
@@ -37,14 +37,14 @@ def waiting(*pairs: str, deadline: Deadlines | None = PATIENT, **react: Any) -> 
 
 
 def asked_at(play: Play, call_id: str) -> int:
-    assert play.record.reply is not None
-    return play.record.reply.calls[call_id].asked_at
+    assert play.journal.reply is not None
+    return play.journal.reply.calls[call_id].asked_at
 
 
 def pass_time(play: Play, milliseconds: int) -> list[tuple[str, str]]:
     """Let the clock reach that time after the first call began to wait; what was due, by call and stage."""
     play.now = NOON + milliseconds
-    due = reached(play.record, play.now)
+    due = reached(play.journal, play.now)
     if due:
         play.write(e.DeadlineReached(due=due))
     return [(each.call_id, each.stage) for each in due]
@@ -134,14 +134,14 @@ def found_at(risk: str, call: str = "p Paint", *, analyzers: tuple[str, ...] = (
     """The deadline of a call that waits and was found to be of that risk."""
     permission = PermissionContext(rules=RULES, deadline=Deadlines.model_validate(BY_RISK), analyzers=analyzers)
     spec = AgentSpec(name="mason", model="scripted:wall", permission=permission)
-    facts = {call[0]: [CallFacts.model_validate({"risk": risk})]}
-    play = Play([calls(call), text("Done.")], spec=spec, facts=facts)
+    analysis = {call[0]: [CallAnalysis.model_validate({"risk": risk})]}
+    play = Play([calls(call), text("Done.")], spec=spec, analysis=analysis)
     play.say("Go")
     play.run()
-    assert play.record.reply is not None
-    (waiting,) = play.record.reply.waiting()
+    assert play.journal.reply is not None
+    (waiting,) = play.journal.reply.waiting()
     if waiting.deadline is not None and waiting.deadline.expire_after is not None:
-        assert next_due(play.record) == waiting.asked_at + round(waiting.deadline.expire_after * 1000)
+        assert next_due(play.journal) == waiting.asked_at + round(waiting.deadline.expire_after * 1000)
     return waiting.deadline
 
 
@@ -161,7 +161,7 @@ def test_what_runs_outside_waits_as_its_tool_says_however_risky_it_was() -> None
 def test_without_a_deadline_nothing_is_ever_due() -> None:
     play = waiting("p Paint", "o Order", deadline=None)
 
-    assert next_due(play.record) is None
+    assert next_due(play.journal) is None
     assert pass_time(play, 1_000_000 * HOUR) == []
 
 
@@ -169,9 +169,9 @@ def test_times_count_from_the_recorded_moment() -> None:
     play = waiting("p Paint")
     began = asked_at(play, "p")
 
-    assert next_due(play.record) == began + HOUR
-    assert reached(play.record, began + HOUR - 1) == ()
-    assert [due.due_at for due in reached(play.record, began + HOUR + 5_000)] == [began + HOUR]
+    assert next_due(play.journal) == began + HOUR
+    assert reached(play.journal, began + HOUR - 1) == ()
+    assert [due.due_at for due in reached(play.journal, began + HOUR + 5_000)] == [began + HOUR]
 
 
 @pytest.mark.proves("F4", "S11")
@@ -183,7 +183,7 @@ def test_a_call_is_reminded_of_handed_up_and_denied() -> None:
     assert pass_time(play, 2 * HOUR + 100) == [("p", "escalate")]
     assert play.run() == Park("person")
     assert pass_time(play, 24 * HOUR + 100) == [("p", "expire")]
-    assert next_due(play.record) is None
+    assert next_due(play.journal) is None
     assert play.run() == Idle()
     ((_, state, told),) = play.results()
     assert state == "denied"
@@ -239,10 +239,10 @@ def test_a_result_that_never_came_is_an_unknown_outcome() -> None:
     assert pass_time(play, 25 * HOUR) == [("o", "expire")]
     ((_, state, told),) = play.results()
     assert state == "unknown"
-    assert [doubt.call_id for doubt in open_doubts(play.record)] == ["o"]
+    assert [unknown_outcome.call_id for unknown_outcome in unresolved_outcomes(play.journal)] == ["o"]
     assert "which may have run it, in part or in whole, or not at all" in told
     late = play.tell("external_result", {"results": [{"id": "o", "output": "bricks"}]})
-    assert "'o' expired at 2025-11-26T13:00:00.001+00:00; its outcome is unknown, see `settle`" in str(late)
+    assert "'o' expired at 2025-11-26T13:00:00.001+00:00; its outcome is unknown, see `resolve`" in str(late)
 
 
 def test_a_tool_may_bring_its_deadline() -> None:
@@ -253,18 +253,18 @@ def test_a_tool_may_bring_its_deadline() -> None:
     play.run()
 
     assert pass_time(play, 6_000) == [("o", "expire")]
-    assert next_due(play.record) is None
+    assert next_due(play.journal) is None
 
 
-def test_a_call_that_is_asked_about_again_waits_anew() -> None:
+def test_a_call_that_is_asked_about_again_waits_again() -> None:
     play = waiting("p Paint")
     pass_time(play, HOUR + 100)
     play.allow("p")
-    play.outcomes["p"] = [e.CallUnsettled(call_id="p", facts=play._find("p"), reason="it was wet")]  # noqa: SLF001
+    play.outcomes["p"] = [e.CallUnsettled(call_id="p", analysis=play._find("p"), reason="it was wet")]  # noqa: SLF001
 
     assert play.run() == Park("person")
     assert asked_at(play, "p") > NOON + HOUR
-    assert next_due(play.record) == asked_at(play, "p") + HOUR
+    assert next_due(play.journal) == asked_at(play, "p") + HOUR
 
 
 def test_an_expired_call_ends_the_reply_where_a_denied_one_does() -> None:
@@ -276,7 +276,7 @@ def test_an_expired_call_ends_the_reply_where_a_denied_one_does() -> None:
 
 
 @pytest.mark.parametrize("keeps", [False, True])
-def test_a_roll_over_restarts_no_clock(keeps: bool) -> None:
+def test_a_continue_as_new_restarts_no_clock(keeps: bool) -> None:
     play = Play(
         [calls("p Paint"), text("Done.")],
         spec=waiting("p Paint").spec,
@@ -285,14 +285,14 @@ def test_a_roll_over_restarts_no_clock(keeps: bool) -> None:
     play.say("Go")
     play.run()
     pass_time(play, HOUR + 100)
-    due, began = next_due(play.record), asked_at(play, "p")
+    due, began = next_due(play.journal), asked_at(play, "p")
 
-    play.roll_over()
+    play.continue_as_new()
 
-    assert next_due(play.record) == due == began + 2 * HOUR
+    assert next_due(play.journal) == due == began + 2 * HOUR
     assert pass_time(play, HOUR + 200) == []
     assert pass_time(play, 25 * HOUR) == [("p", "expire")]
-    play.roll_over()
+    play.continue_as_new()
     assert "'p' expired at" in str(play.allow("p"))
 
 
@@ -300,7 +300,7 @@ def test_each_stage_is_a_durable_event() -> None:
     play = waiting("p Paint")
     for hours in (1, 2, 24):
         pass_time(play, hours * HOUR + 100)
-    events = EventFold().catch_up(play.record.log)
+    events = EventReducer().catch_up(play.journal.log)
 
     told = [event for event in events if event.type == "CUSTOM"]
     assert [(event.name, event.tool_call_id) for event in told] == [

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from longhaul.agent.decisions.call_verdicts import are_read_along, rules_sent_along
-from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.permission.call_facts import CallFacts
-from longhaul.agent.record import Record
+from longhaul.agent.decisions.call_rulings import are_read_along, rules_sent_along
+from longhaul.agent.decisions.continue_as_new import Load
+from longhaul.agent.journal import Journal
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.steps import Act
 from longhaul.agent.values.conversation.messages import ToolCallBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
@@ -21,7 +21,7 @@ KINDS = (
     *TOOLS,
     ToolDescriptor.model_validate({"name": "Glance", "quick": True, **READS}),
     ToolDescriptor.model_validate({"name": "Stare", "quick": True, **READS, "concurrency_safe": False}),
-    ToolDescriptor.model_validate({"name": "Letter", "quick": True, "external": True, **READS}),
+    ToolDescriptor.model_validate({"name": "Operation", "quick": True, "external": True, **READS}),
     ToolDescriptor(name="Hammer", quick=True, concurrency_safe=True),
     ToolDescriptor.model_validate({"name": "todo_write", "inside": True, **READS}),
 )
@@ -34,12 +34,12 @@ def acts(play: Play) -> list[Act]:
     return [step for step in play.steps if isinstance(step, Act)]
 
 
-def prepared(spec: AgentSpec, tools: tuple[ToolDescriptor, ...] = KINDS) -> Record:
+def prepared(spec: AgentSpec, tools: tuple[ToolDescriptor, ...] = KINDS) -> Journal:
     """Of a session that knows its tools."""
     play = Play([text("Done.")], spec=spec, tools=tools)
     play.say("Go")
     play.run()
-    return play.record
+    return play.journal
 
 
 def turn(*pairs: str, load: Load | None = None, arguments: str = "{}", free: bool = True, **react: object) -> list[Act]:
@@ -90,16 +90,16 @@ def test_long_arguments_a_bound_that_was_passed_and_a_lost_worker_send_it_its_ow
 
 
 def test_a_call_that_is_proven_to_read_counts_by_its_effect() -> None:
-    facts = {"a": [CallFacts(cwd="/site", read_only=True)]}
+    analysis = {"a": [CallAnalysis(cwd="/site", read_only=True)]}
     spec = SPEC.model_copy(update={"permission": FREE})
 
-    play = Play([calls("a Hammer"), text("Done.")], spec=spec, tools=KINDS, facts=facts)
+    play = Play([calls("a Hammer"), text("Done.")], spec=spec, tools=KINDS, analysis=analysis)
 
     assert [act.fused for act in acts(play)] == [True]
 
 
 @pytest.mark.parametrize("mode", list(PermissionMode))
-def test_a_denied_read_is_never_begun(mode: PermissionMode) -> None:
+def test_a_denied_read_is_never_started(mode: PermissionMode) -> None:
     rules = (PermissionRule(tool_name="Glance", behavior=Behavior.DENY, source="the house"),)
     spec = SPEC.model_copy(update={"permission": PermissionContext(mode=mode, rules=rules)})
 
@@ -149,15 +149,15 @@ def test_what_comes_along_with_an_answer_is_what_the_session_then_reads(
     """No read is made that the session would not begin at once; of those that it would begin it may leave some out."""
     spec = SPEC.model_copy(update={"permission": PermissionContext(mode=mode, rules=rules)})
     play = Play([calls(*pairs), text("Done.")], spec=spec, tools=KINDS)
-    begun = [act.fused for act in acts(play)]
+    started = [act.fused for act in acts(play)]
     named = [ToolCallBlock(id=pair.split()[0], name=pair.split()[1], input="{}") for pair in pairs]
-    found = {call.id: CallFacts(cwd="/site") for call in named}
+    found = {call.id: CallAnalysis(cwd="/site") for call in named}
     context = rules_sent_along(prepared(spec), ())
 
     along = context is not None and are_read_along(named, found, {tool.name: tool for tool in KINDS}, context, "/site")
 
     left_out = mode is PermissionMode.PLAN or len(set(pairs)) < len(pairs)
-    assert along == (begun == [True] and not left_out)
+    assert along == (started == [True] and not left_out)
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,14 @@ import pytest
 
 from longhaul.agent import entries as e
 from longhaul.agent.decisions.model_turn import cut_short, replaced_by
-from longhaul.agent.life.history import seam_of
-from longhaul.agent.life.rollover_state import Carried, carry
-from longhaul.agent.record import Record
+from longhaul.agent.incarnation.continued_state import Carried, carry
+from longhaul.agent.incarnation.history import boundary_of
+from longhaul.agent.journal import Journal
 from longhaul.agent.steps import HandleInterrupt, Idle, Park
 from longhaul.agent.values.conversation.messages import ToolResultBlock, ToolResultState, problem
 from longhaul.agent.views.event_types import AgentEvent, EventsSoFar
-from longhaul.agent.views.events import EventFold
-from longhaul.agent.views.transcript import ReplyFold, reply_message
+from longhaul.agent.views.events import EventReducer
+from longhaul.agent.views.transcript import ReplyReducer, reply_message
 from tests.agent.play import Play, calls, spec_with, spoken, text
 
 HELP = "You have stopped me. What is it?"
@@ -28,7 +28,7 @@ def interrupted(*lines: object, message: str = "", **more: object) -> Play:
 
 
 def events(play: Play) -> list[AgentEvent]:
-    return EventFold().catch_up(play.record.log)
+    return EventReducer().catch_up(play.journal.log)
 
 
 def asked(play: Play) -> int:
@@ -38,47 +38,47 @@ def asked(play: Play) -> int:
 def test_without_words_of_its_own_an_agent_says_nothing() -> None:
     play = interrupted(calls("a Paint"))
 
-    assert spoken(play.record.state.context) == ["Paint", "call a", "result a"]
+    assert spoken(play.journal.state.context) == ["Paint", "call a", "result a"]
     assert asked(play) == 0
 
 
 def test_the_words_of_the_settings_stand_behind_the_results() -> None:
     play = interrupted(calls("a Paint"), message="Blue!", spec=spec_with(interruption_message=HELP))
 
-    assert spoken(play.record.state.context) == ["Paint", "call a", "result a", HELP, "Blue!", "Next."]
-    assert problem(play.record.state.context) == ""
-    message = reply_message(play.record, "reply-of-r1")
+    assert spoken(play.journal.state.context) == ["Paint", "call a", "result a", HELP, "Blue!", "Next."]
+    assert problem(play.journal.state.context) == ""
+    message = reply_message(play.journal, "reply-of-r1")
     assert message is not None
     assert message.get_text_content() == HELP
-    fold = ReplyFold("reply-of-r1")
+    reducer = ReplyReducer("reply-of-r1")
     for event in events(play):
-        fold.take(event)
-    assert fold.message().content == message.content
+        reducer.take(event)
+    assert reducer.message().content == message.content
 
 
 def test_a_hook_hears_what_was_cut_short_and_what_is_next_and_its_words_are_recorded() -> None:
     heard: list[tuple[tuple[str, ...], str]] = []
 
-    def handler(record: Record) -> e.InterruptHandled:
-        heard.append((cut_short(record), replaced_by(record)))
-        return e.InterruptHandled(reply_id=record.current.reply_id, said="Brush down.")
+    def handler(journal: Journal) -> e.InterruptHandled:
+        heard.append((cut_short(journal), replaced_by(journal)))
+        return e.InterruptHandled(reply_id=journal.current.reply_id, said="Brush down.")
 
     play = interrupted(
         calls("a Measure", "b Measure"), message="Blue!", handler=handler, spec=spec_with(interruption_message=HELP)
     )
 
     assert heard == [(("Measure", "Measure"), "Blue!")]
-    assert spoken(play.record.state.context)[-4:] == ["result b", "Brush down.", "Blue!", "Next."]
+    assert spoken(play.journal.state.context)[-4:] == ["result b", "Brush down.", "Blue!", "Next."]
     assert asked(play) == 1
-    assert play.record.requests.parting is None
+    assert play.journal.requests.parting is None
 
 
 def test_a_call_that_was_stopped_under_way_was_cut_short() -> None:
     heard: list[tuple[str, ...]] = []
 
-    def handler(record: Record) -> e.InterruptHandled:
-        heard.append(cut_short(record))
-        return e.InterruptHandled(reply_id=record.current.reply_id)
+    def handler(journal: Journal) -> e.InterruptHandled:
+        heard.append(cut_short(journal))
+        return e.InterruptHandled(reply_id=journal.current.reply_id)
 
     stopped = ToolResultBlock(id="b", name="Look", output="stopped", state=ToolResultState.INTERRUPTED)
     play = Play([calls("a Look", "b Look")], handler=handler, outcomes={"b": [e.ToolReturned(result=stopped)]})
@@ -92,12 +92,12 @@ def test_a_call_that_was_stopped_under_way_was_cut_short() -> None:
 
 
 def test_a_hook_that_fails_leaves_the_words_of_the_settings_and_is_told_of() -> None:
-    def handler(record: Record) -> e.InterruptHandled:
-        return e.InterruptHandled(reply_id=record.current.reply_id, error="it is broken")
+    def handler(journal: Journal) -> e.InterruptHandled:
+        return e.InterruptHandled(reply_id=journal.current.reply_id, error="it is broken")
 
     play = interrupted(calls("a Paint"), handler=handler, spec=spec_with(interruption_message=HELP))
 
-    assert spoken(play.record.state.context)[-1] == HELP
+    assert spoken(play.journal.state.context)[-1] == HELP
     assert asked(play) == 1
     told = [event for event in events(play) if event.type == "CUSTOM"]
     assert [(event.name, event.value) for event in told] == [("handle_interrupt_failed", {"reason": "it is broken"})]
@@ -112,12 +112,12 @@ def test_a_reply_that_somebody_denied_something_in_was_not_interrupted() -> None
     play.run()
 
     assert play.ends() == [("reply-of-r1", "rejected")]
-    assert spoken(play.record.state.context)[-1] == "result a"
+    assert spoken(play.journal.state.context)[-1] == "result a"
 
 
-def test_a_roll_over_between_hook_and_end_asks_nobody_again() -> None:
-    def handler(record: Record) -> e.InterruptHandled:
-        return e.InterruptHandled(reply_id=record.current.reply_id, said="Brush down.")
+def test_a_continue_as_new_between_hook_and_end_asks_nobody_again() -> None:
+    def handler(journal: Journal) -> e.InterruptHandled:
+        return e.InterruptHandled(reply_id=journal.current.reply_id, said="Brush down.")
 
     play = Play([calls("a Paint")], handler=handler, keeps=True)
     play.run()
@@ -127,10 +127,10 @@ def test_a_roll_over_between_hook_and_end_asks_nobody_again() -> None:
     while not isinstance(play.begin(), HandleInterrupt):
         play.complete()
     play.complete()
-    play.roll_over()
+    play.continue_as_new()
     play.run()
 
-    assert spoken(play.record.state.context)[-1] == "Brush down."
+    assert spoken(play.journal.state.context)[-1] == "Brush down."
     assert asked(play) == 1
 
 
@@ -147,12 +147,12 @@ def in_the_midst_of_an_end() -> Play:
 def test_that_somebody_has_interrupted_stands_in_no_state_and_goes_along_all_the_same() -> None:
     play = in_the_midst_of_an_end()
 
-    carried = carry(play.record, EventsSoFar(), 0, 0)
+    carried = carry(play.journal, EventsSoFar(), 0, 0)
 
-    assert play.record.interrupted
-    assert "interrupted" not in play.record.state.model_dump(mode="json")["reply_context"]
-    assert Carried.model_validate_json(carried.model_dump_json()).ledger.interrupted
-    assert seam_of(play.record)["requests"]["interrupted"] is True
+    assert play.journal.interrupted
+    assert "interrupted" not in play.journal.state.model_dump(mode="json")["reply_context"]
+    assert Carried.model_validate_json(carried.model_dump_json()).session.interrupted
+    assert boundary_of(play.journal)["requests"]["interrupted"] is True
 
 
 def test_the_next_reply_is_not_interrupted() -> None:
@@ -161,5 +161,5 @@ def test_the_next_reply_is_not_interrupted() -> None:
     play.say("Paint again", "r2")
     play.run()
 
-    assert play.record.current.request_id == "r2"
-    assert not play.record.interrupted
+    assert play.journal.current.request_id == "r2"
+    assert not play.journal.interrupted

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from longhaul.agent import entries as e
-from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.life.rollover_state import Carried, carry
-from longhaul.agent.record import Record
-from longhaul.agent.steps import Checkpoint, Close, Idle, Park, Restore, RollOver
+from longhaul.agent.decisions.continue_as_new import Load
+from longhaul.agent.incarnation.continued_state import Carried, carry
+from longhaul.agent.journal import Journal
+from longhaul.agent.steps import Checkpoint, Close, ContinueAsNew, Idle, Park, Restore
 from longhaul.agent.values.conversation.messages import ErrorInfo, ToolResultState
-from longhaul.agent.views.events import EventFold
+from longhaul.agent.views.events import EventReducer
 from longhaul.agent.views.transcript import reply_message
 from tests.agent.play import SPEC, Line, Play, calls, text
 
@@ -25,12 +25,12 @@ def kept(*lines: Line, **more: Any) -> Play:
 
 
 def left_by(play: Play) -> Carried:
-    """What a later life finds, through JSON as a store keeps it."""
-    carried = carry(play.record, play.events_before, play.record.keeping.saved, play.record.keeping.saved_messages)
+    """What a later incarnation finds, through JSON as a store keeps it."""
+    carried = carry(play.journal, play.events_before, play.journal.keeping.saved, play.journal.keeping.saved_messages)
     return Carried.model_validate_json(carried.model_dump_json())
 
 
-def next_life(play: Play, *lines: Line) -> Play:
+def next_incarnation(play: Play, *lines: Line) -> Play:
     return kept(*lines, earlier=left_by(play), now=play.now + 1_000_000)
 
 
@@ -39,7 +39,7 @@ def steps(play: Play) -> list[str]:
 
 
 def talked(play: Play) -> list[str]:
-    return [message.get_text_content() for message in play.record.state.context]
+    return [message.get_text_content() for message in play.journal.state.context]
 
 
 def test_a_session_looks_for_an_earlier_life_before_anything_else() -> None:
@@ -50,14 +50,14 @@ def test_a_session_looks_for_an_earlier_life_before_anything_else() -> None:
 
     assert isinstance(play.steps[0], Restore)
     assert play.ends() == [("reply-of-r1", "completed")]
-    assert play.record.life.generation == 1
+    assert play.journal.incarnation.number == 1
 
 
 def test_what_it_said_in_an_earlier_life_is_not_asked_again() -> None:
     first = kept(text("Forty."))
     first.say("How many bricks?", "r1")
     first.run()
-    second = next_life(first, text("Blue."))
+    second = next_incarnation(first, text("Blue."))
     again = second.say("How many bricks?", "r1")
     second.say("Which colour?", "r2")
 
@@ -67,38 +67,38 @@ def test_what_it_said_in_an_earlier_life_is_not_asked_again() -> None:
     assert again["reply_id"] == "reply-of-r1"
     assert talked(second) == ["How many bricks?", "Forty.", "Which colour?", "Blue."]
     assert second.ends() == [("reply-of-r1", "completed"), ("reply-of-r2", "completed")]
-    assert second.record.life.generation == 2
+    assert second.journal.incarnation.number == 2
 
 
 def test_an_id_of_an_earlier_life_with_another_message_is_recorded_as_refused() -> None:
     first = kept(text("Forty."))
     first.say("How many bricks?", "r1")
     first.run()
-    second = next_life(first)
+    second = next_incarnation(first)
     second.say("Which colour?", "r1")
 
     second.run()
 
     assert talked(second) == ["How many bricks?", "Forty."]
-    assert "'r1' was used before" in second.record.refused.newest[-1].reason
+    assert "'r1' was used before" in second.journal.refused.newest[-1].reason
 
 
 def test_entries_and_events_and_messages_are_numbered_on_in_the_next_life() -> None:
     first = kept(text("Forty."))
     first.say("How many bricks?")
     first.run()
-    events = EventFold().catch_up(first.record.log)
-    second = next_life(first, text("Blue."))
+    events = EventReducer().catch_up(first.journal.log)
+    second = next_incarnation(first, text("Blue."))
     second.say("Which colour?", "r2")
     second.run()
 
     before = left_by(first).events
-    later = EventFold(before).catch_up(second.record.log)
+    later = EventReducer(before).catch_up(second.journal.log)
 
-    assert second.record.log[-1].seq == second.record.seq > first.record.seq
-    assert [entry.seq for entry in second.record.log] == sorted({entry.seq for entry in second.record.log})
+    assert second.journal.log[-1].seq == second.journal.seq > first.journal.seq
+    assert [entry.seq for entry in second.journal.log] == sorted({entry.seq for entry in second.journal.log})
     assert later[0].seq == before.count + 1 <= len(events) + 1
-    assert [mark.number for mark in second.record.context.marks] == [0, 1, 2, 3]
+    assert [mark.number for mark in second.journal.context.marks] == [0, 1, 2, 3]
 
 
 def test_nothing_is_done_while_it_is_unknown_whether_there_was_an_earlier_life() -> None:
@@ -128,7 +128,7 @@ def test_a_checkpoint_follows_each_reply_and_each_wait_for_a_person() -> None:
     play.run()
 
     assert (parked, steps(play).count("Checkpoint")) == (1, 2)
-    assert play.record.keeping.saved == play.record.keeping.changed == play.record.keeping.mirrored
+    assert play.journal.keeping.saved == play.journal.keeping.changed == play.journal.keeping.mirrored
 
 
 def test_what_is_saved_already_is_not_saved_again() -> None:
@@ -157,7 +157,7 @@ def test_a_failed_checkpoint_is_tried_again_when_something_has_changed_or_time_h
 
     assert isinstance(at_rest, Idle)
     assert (before, steps(play).count("Checkpoint")) == (1, 2)
-    assert play.record.keeping.failed is None
+    assert play.journal.keeping.failed is None
 
 
 def test_a_session_that_is_idle_for_long_closes_when_everything_is_saved() -> None:
@@ -212,33 +212,33 @@ def test_a_long_history_is_saved_before_it_is_left_behind() -> None:
 
     rolled = play.run()
 
-    assert isinstance(rolled, RollOver)
+    assert isinstance(rolled, ContinueAsNew)
     assert "Checkpoint" in steps(play)
-    assert play.record.keeping.saved >= play.record.keeping.changed
+    assert play.journal.keeping.saved >= play.journal.keeping.changed
 
 
-def test_a_roll_over_takes_along_only_what_is_live_and_nobody_notices() -> None:
+def test_a_continue_as_new_takes_along_only_what_is_live_and_nobody_notices() -> None:
     play = kept(calls("l Look"), text("Seen."), text("More."))
     play.say("Look", "r1")
     play.run()
-    message = reply_message(play.record, "reply-of-r1")
+    message = reply_message(play.journal, "reply-of-r1")
     play.load = LONG
     play.run()
 
-    play.roll_over()
+    play.continue_as_new()
     play.load = Load()
     play.say("And now?", "r2")
     play.run()
 
     assert message is not None
-    assert play.record.context.transcript_base == 4
-    assert [mark.number for mark in play.record.context.marks] == list(range(6))
+    assert play.journal.context.transcript_base == 4
+    assert [mark.number for mark in play.journal.context.marks] == list(range(6))
     assert talked(play)[-2:] == ["And now?", "More."]
     assert play.events_before.count > 0
-    assert len(play.record.log) < 15
+    assert len(play.journal.log) < 15
 
 
-def test_a_session_whose_checkpoints_fail_rolls_over_at_last_with_all_its_entries() -> None:
+def test_a_session_whose_checkpoints_fail_continues_as_new_at_last_with_all_its_entries() -> None:
     play = kept(text("Forty."))
     play.say("How many bricks?")
     play.run()
@@ -253,12 +253,12 @@ def test_a_session_whose_checkpoints_fail_rolls_over_at_last_with_all_its_entrie
     play.load = Load(events=25_000)
 
     step = play.run()
-    log = [entry.seq for entry in play.record.log if entry.seq > play.record.keeping.saved]
-    play.roll_over()
+    log = [entry.seq for entry in play.journal.log if entry.seq > play.journal.keeping.saved]
+    play.continue_as_new()
 
     assert isinstance(at_rest, Idle)
-    assert isinstance(step, RollOver)
-    assert [entry.seq for entry in play.record.log] == log
+    assert isinstance(step, ContinueAsNew)
+    assert [entry.seq for entry in play.journal.log] == log
 
 
 @pytest.mark.parametrize(("call", "state"), [("Measure", "unknown"), ("Look", "interrupted")])
@@ -272,14 +272,14 @@ def test_a_reply_that_was_cut_off_says_so_and_a_call_that_may_have_run_is_unknow
     second.say("And?", "r2")
     second.begin()
     second.asked = None
-    found = e.Restored(generation=2, source="history")
+    found = e.Restored(incarnation=2, source="history")
 
-    second.record.restore(found, left_by(first).ledger, second.now)
+    second.journal.restore(found, left_by(first).session, second.now)
     second.run()
 
     assert [result[1] for result in second.results()] == [ToolResultState(state).value]
     assert second.ends() == [("reply-of-r1", "interrupted"), ("reply-of-r2", "completed")]
-    ended = second.record.requests.finished["reply-of-r1"].error
+    ended = second.journal.requests.finished["reply-of-r1"].error
     assert ended is not None
     assert "cut off" in ended.message
 
@@ -292,8 +292,8 @@ def test_a_session_of_which_later_steps_are_unknown_waits_for_a_person() -> None
     second.say("Which colour?", "r2")
     second.begin()
     second.asked = None
-    found = e.Restored(generation=2, source="store", hold="later steps are unknown")
-    second.record.restore(found, left_by(first).ledger, second.now)
+    found = e.Restored(incarnation=2, source="store", quarantine="later steps are unknown")
+    second.journal.restore(found, left_by(first).session, second.now)
 
     held = second.run()
     second.tell("resume", {})
@@ -307,20 +307,20 @@ def test_a_state_from_outside_takes_the_place_of_an_idle_ones() -> None:
     play = kept(text("Forty."), text("Red."))
     play.say("How many bricks?", "r1")
     play.run()
-    state = play.record.state.model_dump(mode="json")
+    state = play.journal.state.model_dump(mode="json")
     state["context"][1]["content"][0]["text"] = "Fifty."
     state["summary"] = "They count bricks."
 
     answer = play.tell(
-        "replace_state", {"state": state, "expected_seq": play.record.keeping.changed, "by": "ana", "why": "x"}
+        "replace_state", {"state": state, "expected_seq": play.journal.keeping.changed, "by": "ana", "why": "x"}
     )
     play.say("Which colour?", "r2")
     play.run()
 
     assert answer == {"replaced": True, "messages": 2}
     assert talked(play) == ["How many bricks?", "Fifty.", "Which colour?", "Red."]
-    assert play.record.state.summary == "They count bricks."
-    assert play.record.context.epoch == 2
+    assert play.journal.state.summary == "They count bricks."
+    assert play.journal.context.epoch == 2
 
 
 @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ def test_a_state_that_could_not_stand_is_refused_with_the_place(change: dict[str
     play = kept(text("Forty."))
     play.say("How many bricks?")
     play.run()
-    state = {**play.record.state.model_dump(mode="json"), **change}
+    state = {**play.journal.state.model_dump(mode="json"), **change}
 
     answer = play.tell("replace_state", {"state": state})
 
@@ -345,7 +345,7 @@ def test_a_state_that_could_not_stand_is_refused_with_the_place(change: dict[str
 
 def test_a_state_is_not_replaced_under_a_session_that_has_moved_on_or_works() -> None:
     play = kept(text("Done."))
-    state = play.record.state.model_dump(mode="json")
+    state = play.journal.state.model_dump(mode="json")
     play.say("Paint")
 
     at_work = play.tell("replace_state", {"state": state})
@@ -360,13 +360,13 @@ def test_the_fold_of_all_entries_is_the_state_that_was_lived() -> None:
     first = kept(text("Forty."))
     first.say("How many bricks?")
     first.run()
-    second = next_life(first, calls("l Look"), text("Blue."))
+    second = next_incarnation(first, calls("l Look"), text("Blue."))
     second.say("Which colour?", "r2")
     second.run()
-    everything = [entry for entry in first.record.log if entry.seq <= first.record.keeping.saved] + second.record.log
+    everything = [entry for entry in first.journal.log if entry.seq <= first.journal.keeping.saved] + second.journal.log
 
-    folded = Record.of(everything)
+    folded = Journal.of(everything)
 
-    assert folded.state.context == second.record.state.context
-    assert [mark.number for mark in folded.context.marks] == [mark.number for mark in second.record.context.marks]
-    assert folded.seq == second.record.seq
+    assert folded.state.context == second.journal.state.context
+    assert [mark.number for mark in folded.context.marks] == [mark.number for mark in second.journal.context.marks]
+    assert folded.seq == second.journal.seq

@@ -5,8 +5,8 @@ from longhaul.agent.steps import Compress, Join, Remind, Think
 from longhaul.agent.values.conversation.messages import AssistantMsg, ErrorInfo, FinishedReason, ThinkingBlock
 from longhaul.agent.values.spec.agent_spec import ReActConfig
 from longhaul.agent.values.stuck_detection import StuckConfig
-from tests.agent.fold.test_compaction import OVERFLOW, looking
 from tests.agent.play import SPEC, Play, calls, text
+from tests.agent.reducer.test_compaction import OVERFLOW, looking
 
 KIND = SPEC.model_copy(update={"kind": "surveyor"})
 
@@ -20,11 +20,11 @@ def test_a_step_without_calls_is_no_answer_until_the_code_ends() -> None:
     thought = AssistantMsg("mason", [ThinkingBlock(thinking="It leans.")])
     play.asked = None
     play.write(e.ModelSaid(message=thought, goes_on=True))
-    assert play.record.reply is not None
-    assert (play.record.reply.answered, play.record.reply.cur_iter) == (False, 1)
+    assert play.journal.reply is not None
+    assert (play.journal.reply.answered, play.journal.reply.cur_iter) == (False, 1)
 
     play.write(e.ModelSaid(message=AssistantMsg("mason", "It leans by 2 cm.")))
-    assert play.record.reply.answered
+    assert play.journal.reply.answered
 
 
 def test_at_the_limit_of_rounds_a_step_is_the_last_word_all_the_same() -> None:
@@ -37,8 +37,8 @@ def test_at_the_limit_of_rounds_a_step_is_the_last_word_all_the_same() -> None:
     for words in ("one", "two"):
         play.write(e.ModelSaid(message=AssistantMsg("mason", words), goes_on=True))
 
-    assert play.record.reply is not None
-    assert play.record.reply.answered
+    assert play.journal.reply is not None
+    assert play.journal.reply.answered
 
 
 def test_a_context_is_cut_before_a_reply_and_never_between_its_steps() -> None:
@@ -60,7 +60,7 @@ def test_a_prompt_of_its_own_that_is_too_long_shortens_nothing() -> None:
     play.say("Survey the wall")
     play.run()
 
-    finished = play.record.requests.finished["reply-of-r1"]
+    finished = play.journal.requests.finished["reply-of-r1"]
     assert (finished.reason, finished.error) == (FinishedReason.ERROR, OVERFLOW)
     assert not any(isinstance(step, Compress) for step in play.steps)
 
@@ -72,7 +72,7 @@ def test_a_message_for_at_once_waits_for_the_next_reply() -> None:
     play.run()
 
     assert not any(isinstance(step, Join) for step in play.steps)
-    assert [each.reason for each in play.record.requests.finished.values()] == [FinishedReason.COMPLETED] * 2
+    assert [each.reason for each in play.journal.requests.finished.values()] == [FinishedReason.COMPLETED] * 2
 
 
 def test_code_that_polls_goes_in_no_circles_and_is_reminded_of_nothing() -> None:
@@ -81,7 +81,7 @@ def test_code_that_polls_goes_in_no_circles_and_is_reminded_of_nothing() -> None
     play.say("Survey the wall")
     play.run()
 
-    assert play.record.requests.finished["reply-of-r1"].reason is FinishedReason.COMPLETED
+    assert play.journal.requests.finished["reply-of-r1"].reason is FinishedReason.COMPLETED
     assert not any(isinstance(step, Remind) for step in play.steps)
 
 
@@ -93,5 +93,5 @@ def test_code_that_fails_ends_the_reply_with_the_reason() -> None:
     play.say("And now?", "r2")
     play.run()
 
-    reasons = [(each.reason, each.error) for each in play.record.requests.finished.values()]
+    reasons = [(each.reason, each.error) for each in play.journal.requests.finished.values()]
     assert reasons == [(FinishedReason.ERROR, failed), (FinishedReason.COMPLETED, None)]

@@ -12,7 +12,7 @@ NO_TOOL = {"worker": "71@atlas", "doing": "Look", "call_id": "b", "why": "no too
 
 
 def lacking(play: Play) -> str:
-    return play.record.life.lacking.why if play.record.life.lacking else ""
+    return play.journal.incarnation.lacking.why if play.journal.incarnation.lacking else ""
 
 
 def thinking() -> Play:

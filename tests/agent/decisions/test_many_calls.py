@@ -3,9 +3,9 @@
 import pytest
 
 from longhaul.agent import entries as e
-from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.fold.all_changes import too_many, without_too_many
-from longhaul.agent.steps import Act, Park, RollOver
+from longhaul.agent.decisions.continue_as_new import Load
+from longhaul.agent.reducer.all_changes import too_many, without_too_many
+from longhaul.agent.steps import Act, ContinueAsNew, Park
 from longhaul.agent.values.conversation.messages import AssistantMsg, ContentBlock, HintBlock, TextBlock, ToolCallBlock
 from tests.agent.play import Play, calls, text
 
@@ -46,11 +46,11 @@ def test_a_history_that_has_become_long_is_left_between_the_calls_of_a_turn() ->
     held = play.run(hold=True)
     step = play.run()
     before = len(started(play))
-    play.roll_over()
+    play.continue_as_new()
     play.load = Load()
     play.run()
 
-    assert (held, step, before) == (Park("running calls"), RollOver(), 32)
+    assert (held, step, before) == (Park("running calls"), ContinueAsNew(), 32)
     assert started(play) == [f"c{number}" for number in range(3 * 32)]
     assert len(play.results()) == 3 * 32
     assert play.ends() == [("reply-of-r1", "completed")]
@@ -80,7 +80,7 @@ def test_the_model_is_told_of_dropped_calls_behind_the_results_of_those_that_ran
     play.write(e.ModelSaid(message=message, dropped_calls=744))
     play.run()
 
-    *_, call, first, second, told, answer = play.record.state.context
+    *_, call, first, second, told, answer = play.journal.state.context
     assert [block.id for block in call.get_tool_calls()] == ["a", "b"]
     assert [result.id for each in (first, second) for result in each.get_tool_results()] == ["a", "b"]
     assert told.content == (HintBlock(hint=too_many(744), source="calls"),)

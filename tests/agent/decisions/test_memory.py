@@ -6,7 +6,7 @@ from longhaul.agent import entries as e
 from longhaul.agent.steps import Finish, Memorise
 from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.values.spec.knowledge import MEMORY_SOURCE, found_hint
-from longhaul.agent.views.events import EventFold
+from longhaul.agent.views.events import EventReducer
 from tests.agent.play import SPEC, Play, calls, text
 
 
@@ -26,7 +26,7 @@ def test_each_reply_is_written_down_where_the_agent_wants_it(mode: str | None, e
         play.run()
 
     assert times(play) == expected
-    kinds = [entry.kind for entry in play.record.log if entry.kind in ("memory_recorded", "finished")]
+    kinds = [entry.kind for entry in play.journal.log if entry.kind in ("memory_recorded", "finished")]
     assert kinds == (["memory_recorded", "finished"] * 2 if expected else ["finished"] * 2)
 
 
@@ -54,7 +54,7 @@ def test_one_that_is_interrupted_meanwhile_ends_as_interrupted() -> None:
     assert times(play) == 1
 
 
-def test_one_that_goes_on_with_a_new_message_is_written_down_anew() -> None:
+def test_one_that_goes_on_with_a_new_message_is_written_down_again() -> None:
     play = remembering(text("Red."), text("Blue."))
     play.say("What colour?")
     while not isinstance(play.begin(), Memorise):
@@ -73,12 +73,12 @@ def test_what_could_not_be_written_down_is_told_and_holds_nothing_up() -> None:
     while not isinstance(play.begin(), Memorise):
         play.complete()
     play.asked = None
-    play.write(e.MemoryRecorded(reply_id=play.record.current.reply_id, error="the disk is full"))
+    play.write(e.MemoryRecorded(reply_id=play.journal.current.reply_id, error="the disk is full"))
     play.run()
 
-    told = [event.value for event in EventFold().catch_up(play.record.log) if event.name == "memory_recorded"]
+    told = [event.value for event in EventReducer().catch_up(play.journal.log) if event.name == "memory_recorded"]
     assert told == [{"memories": 0, "reason": "the disk is full"}]
-    assert play.record.reply is None
+    assert play.journal.reply is None
 
 
 def test_what_a_memory_brought_in_counts_as_words_that_nobody_vouches_for() -> None:
@@ -92,4 +92,4 @@ def test_what_a_memory_brought_in_counts_as_words_that_nobody_vouches_for() -> N
     prepared = e.Prepared(behaviour=1, spec_digest="s", workspace_root="/site", workspace_nonce="n", hints=(found,))
     play.write(prepared)
 
-    assert play.record.state.tainted == "a long-term memory brought in what others may have written"
+    assert play.journal.state.tainted == "a long-term memory brought in what others may have written"

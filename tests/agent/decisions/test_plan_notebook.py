@@ -7,10 +7,10 @@ import pytest
 from pydantic import ValidationError
 
 from longhaul.agent.decisions.session_tools.all_session_tools import INSIDE
-from longhaul.agent.life.history import seam_of
-from longhaul.agent.life.imported_state import read_state
-from longhaul.agent.life.rollover_state import carry
-from longhaul.agent.record import Record
+from longhaul.agent.incarnation.continued_state import carry
+from longhaul.agent.incarnation.history import boundary_of
+from longhaul.agent.incarnation.imported_state import read_state
+from longhaul.agent.journal import Journal
 from longhaul.agent.steps import Act, Answer
 from longhaul.agent.values.conversation.messages import ContentBlock, ToolCallBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
@@ -20,7 +20,7 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec, ContextConfig
 from longhaul.agent.values.tasks import NotebookPlan, Task, TasksContext
 from longhaul.agent.values.tool_groups import hidden
 from longhaul.agent.views.event_types import AgentEvent, EventsSoFar
-from longhaul.agent.views.events import EventFold
+from longhaul.agent.views.events import EventReducer
 from longhaul.agent.views.session_views import plan_standing, plans_over
 from tests.agent.decisions.test_tasks import hints, todos
 from tests.agent.play import SPEC, TOOLS, Play, text
@@ -64,7 +64,7 @@ def told(play: Play) -> str:
 
 
 def known(play: Play) -> TasksContext:
-    return play.record.state.tasks_context
+    return play.journal.state.tasks_context
 
 
 def states(play: Play) -> list[tuple[str, str]]:
@@ -109,10 +109,10 @@ def test_each_call_tells_where_the_plan_is_and_a_finished_subtask_begins_the_nex
     play = playing(made("Keel", "Hull"), begin(0), finish(0))
 
     assert told(play).startswith(AT_WORK)
-    made_it, begun = (output for _, _, output in play.results()[:2])
+    made_it, started = (output for _, _, output in play.results()[:2])
     assert made_it.startswith("Plan 'Boat' is made.\n\nThe plan as it stands (0 of 2 subtasks done):")
     assert "Nothing is started. Call update_subtask_state with subtask_idx 0" in made_it
-    assert "Subtask 0 is in progress." in begun
+    assert "Subtask 0 is in progress." in started
     last = playing(made("Keel"), finish(0))
     assert "All subtasks are over: call finish_plan with the state 'done'" in told(last)
     put_back = playing(made("Keel", "Hull"), finish(0), call("update_subtask_state", subtask_idx=1, state="todo"))
@@ -124,8 +124,8 @@ def test_before_the_model_is_asked_it_is_told_of_the_plan_once() -> None:
     play = playing(text("Hello."))
     assert hints(play) == [standing_text(TasksContext())]
     assert hints(play)[0].startswith(NO_PLAN)
-    (asked,) = [at for at, message in enumerate(play.record.state.context) if message.get_text_content() == "Hello."]
-    assert "HintBlock" in [type(block).__name__ for block in play.record.state.context[asked - 1].content]
+    (asked,) = [at for at, message in enumerate(play.journal.state.context) if message.get_text_content() == "Hello."]
+    assert "HintBlock" in [type(block).__name__ for block in play.journal.state.context[asked - 1].content]
 
     play = playing(made("Keel", "Hull"), begin(0))
     play.say("On", "r2")
@@ -134,7 +134,7 @@ def test_before_the_model_is_asked_it_is_told_of_the_plan_once() -> None:
 
     (task, hull) = known(play).tasks
     edited = known(play).model_copy(update={"tasks": (task.model_copy(update={"subject": "Mast"}), hull)})
-    play.record.state.tasks_context = edited
+    play.journal.state.tasks_context = edited
     play.say("On", "r3")
     play.run()
     assert hints(play)[1:] == [standing_text(edited)]
@@ -146,7 +146,7 @@ def test_a_compression_that_drops_the_plan_is_followed_by_it_and_by_no_second_li
     play.say("On", "r2")
     play.run()
 
-    assert play.record.compaction.tries == 1
+    assert play.journal.compaction.tries == 1
     assert hints(play) == [standing_text(known(play))]
     assert "0. [>] Keel" in hints(play)[0]
 
@@ -243,8 +243,8 @@ def test_a_plan_that_another_replaces_is_kept_and_taken_up_again() -> None:
     assert (current.id, current.state, current.outcome, current.subtasks) == ("1", "in_progress", "", ())
     assert [(plan.id, plan.state) for plan in known(play).historical_plans] == [("2", "abandoned")]
     again = playing(made("Keel"), call("finish_plan", state="abandoned", outcome="no oak"), made("Oar"))
-    assert again.record.state.tasks_context.current_plan is not None
-    assert again.record.state.tasks_context.current_plan.id == "2"
+    assert again.journal.state.tasks_context.current_plan is not None
+    assert again.journal.state.tasks_context.current_plan.id == "2"
 
 
 def test_only_so_many_plans_are_carried_along() -> None:
@@ -304,7 +304,7 @@ def test_in_plan_mode_a_plan_may_be_written_into_the_notebook() -> None:
 
 
 def events(play: Play) -> list[AgentEvent]:
-    return [event for event in EventFold().catch_up(play.record.log) if event.type == "CUSTOM"]
+    return [event for event in EventReducer().catch_up(play.journal.log) if event.type == "CUSTOM"]
 
 
 def test_people_are_told_of_it_by_durable_events_and_in_the_status() -> None:
@@ -313,30 +313,30 @@ def test_people_are_told_of_it_by_durable_events_and_in_the_status() -> None:
     plan = {"id": "1", "name": "Boat", "description": "Of oak", "expected_outcome": "It swims", "state": "in_progress"}
     assert [event.name for event in events(play)] == ["tasks_changed", "plan_changed", "tasks_changed"]
     assert events(play)[1].value == {"plan": plan, "over": None}
-    shown = plan_standing(play.record)
+    shown = plan_standing(play.journal)
     assert shown is not None
     assert [(one.name, one.state, one.outcome) for one in shown.subtasks] == [
         ("Keel", "completed", "4 m"),
         ("Hull", "in_progress", ""),
     ]
     over = playing(made("Keel"), call("finish_plan", state="abandoned", outcome="z" * 4_000))
-    assert plan_standing(over.record) is None
-    (told_of,) = plans_over(over.record)
+    assert plan_standing(over.journal) is None
+    (told_of,) = plans_over(over.journal)
     assert (told_of.name, told_of.state, len(told_of.outcome)) == ("Boat", "abandoned", 300)
     assert events(over)[-1].value["over"]["state"] == "abandoned"
     (kept,) = known(over).historical_plans
     six = known(over).model_copy(update={"historical_plans": (kept,) * 6})
-    over.record.state.tasks_context = six
-    assert len(plans_over(over.record)) == 5
+    over.journal.state.tasks_context = six
+    assert len(plans_over(over.journal)) == 5
 
 
 def test_the_plan_goes_along_and_follows_from_the_entries_alone() -> None:
     play = playing(made("Keel", "Hull"), finish(0), made("Oar", called="Raft"), keeps=True)
     before = known(play)
 
-    assert Record.of(play.record.log).state.tasks_context == before
-    assert read_state(json.dumps(play.record.state.model_dump(mode="json"))).tasks_context == before
-    assert "tasks_context" not in seam_of(play.record).get("state", {})
-    assert "Raft" in carry(play.record, EventsSoFar(), 0, 0).model_dump_json()
-    play.roll_over()
+    assert Journal.of(play.journal.log).state.tasks_context == before
+    assert read_state(json.dumps(play.journal.state.model_dump(mode="json"))).tasks_context == before
+    assert "tasks_context" not in boundary_of(play.journal).get("state", {})
+    assert "Raft" in carry(play.journal, EventsSoFar(), 0, 0).model_dump_json()
+    play.continue_as_new()
     assert known(play) == before

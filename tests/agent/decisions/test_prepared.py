@@ -33,13 +33,13 @@ def grown() -> Play:
     return play
 
 
-def test_the_tools_are_looked_at_anew_once_before_the_model_is_asked_again() -> None:
+def test_the_tools_are_looked_at_again_once_before_the_model_is_asked_again() -> None:
     play = grown()
     play.run()
 
     taken = [type(step) for step in play.steps if isinstance(step, Prepare | Think)]
     assert taken == [Prepare, Think, Prepare, Think, Think]
-    assert play.record.provided.outdated == ()
+    assert play.journal.provided.outdated == ()
 
 
 def test_a_reply_goes_by_the_rules_of_the_worker_that_prepared_it_whoever_goes_on_with_it() -> None:
@@ -47,19 +47,19 @@ def test_a_reply_goes_by_the_rules_of_the_worker_that_prepared_it_whoever_goes_o
     play = grown()
     play.run(hold=True)
     play.behaviour = BEHAVIOUR + 1  # a worker of a newer build
-    play.roll_over()
+    play.continue_as_new()
     play.end_call("a")
     play.run()
-    went_on, lists = play.record.state.behaviour, sum(isinstance(step, Prepare) for step in play.steps)
+    went_on, lists = play.journal.state.behaviour, sum(isinstance(step, Prepare) for step in play.steps)
     play.say("Again", "r2")
     play.run()
-    began = play.record.state.behaviour
+    began = play.journal.state.behaviour
     play.behaviour = BEHAVIOUR  # and one of the older build, which is brought back
     play.say("And again", "r3")
     play.run()
 
     assert lists == 2
-    assert (went_on, began, play.record.state.behaviour) == (BEHAVIOUR, BEHAVIOUR + 1, BEHAVIOUR)
+    assert (went_on, began, play.journal.state.behaviour) == (BEHAVIOUR, BEHAVIOUR + 1, BEHAVIOUR)
 
 
 def test_what_is_found_in_mid_reply_changes_the_tools_and_not_the_rules_of_the_reply() -> None:
@@ -74,9 +74,9 @@ def test_what_is_found_in_mid_reply_changes_the_tools_and_not_the_rules_of_the_r
     )
     play.write(prepared)
 
-    assert play.record.state.behaviour == BEHAVIOUR
-    assert (play.record.provided.workspace_root, play.record.provided.spec_digest) == ("/site", "s2")
-    assert [*play.record.provided.tools] == ["mcp__harbour__grown"]
+    assert play.journal.state.behaviour == BEHAVIOUR
+    assert (play.journal.provided.workspace_root, play.journal.provided.spec_digest) == ("/site", "s2")
+    assert [*play.journal.provided.tools] == ["mcp__harbour__grown"]
 
 
 def in_its_midst() -> Play:
@@ -87,31 +87,31 @@ def in_its_midst() -> Play:
 
 
 def hints(play: Play) -> list[str]:
-    told = [block for message in play.record.state.context for block in message.content]
+    told = [block for message in play.journal.state.context for block in message.content]
     return [str(block.hint) for block in told if isinstance(block, HintBlock)]
 
 
-def test_a_reply_whose_tools_cannot_be_listed_anew_keeps_them_and_is_told_once() -> None:
+def test_a_reply_whose_tools_cannot_be_listed_again_keeps_them_and_is_told_once() -> None:
     play = in_its_midst()
-    before = play.record.provided.tools
+    before = play.journal.provided.tools
     for _ in range(2):
-        play.write(with_tools_from_before(play.record, "the MCP server 'harbour' can't be reached."))
+        play.write(with_tools_from_before(play.journal, "the MCP server 'harbour' can't be reached."))
 
-    assert play.record.provided.tools == before
-    assert play.record.provided.outdated == ()
+    assert play.journal.provided.tools == before
+    assert play.journal.provided.outdated == ()
     assert hints(play) == [
         "The tools could not be listed again, and are those from before: the MCP server 'harbour' can't be reached."
     ]
 
 
-@pytest.mark.parametrize("rolls_over", [False, True])
-def test_the_state_holds_the_connection_of_each_server(rolls_over: bool) -> None:
+@pytest.mark.parametrize("continues_as_new", [False, True])
+def test_the_state_holds_the_connection_of_each_server(continues_as_new: bool) -> None:
     play = grown()
     play.run()
-    if rolls_over:
-        play.roll_over()
+    if continues_as_new:
+        play.continue_as_new()
 
-    assert play.record.state.tool_context.mcp_connections == {"harbour": "w1.c1", "quay": "w2.c9"}
+    assert play.journal.state.tool_context.mcp_connections == {"harbour": "w1.c1", "quay": "w2.c9"}
 
 
 @pytest.mark.parametrize(

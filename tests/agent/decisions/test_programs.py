@@ -38,7 +38,7 @@ def test_it_has_the_tools_rules_and_servers_of_its_session_and_no_model() -> Non
         secrets=Secrets(allow=("KEY",)),
     )
 
-    child, parent, spec, request = beginning(play.record, play.record.current.calls["a"], "w")
+    child, parent, spec, request = beginning(play.journal, play.journal.current.calls["a"], "w")
 
     assert (child.agent, spec.name, spec.kind) == ("program", "program", "program")
     assert set(spec.tools) == set(SPEC.tools) - {"Agent"}, "no sub-agents, and nothing that the session answers"

@@ -6,19 +6,19 @@ from typing import Any
 import pytest
 
 from longhaul.agent import entries as e
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.steps import Park, Think
 from longhaul.agent.values.conversation.messages import AssistantMsg, Msg, ToolCallBlock, ToolResultBlock
 from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE, Effect, ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.stuck_detection import StuckConfig
-from longhaul.agent.views.events import EventFold
-from longhaul.agent.views.transcript import ReplyFold, reply_message
+from longhaul.agent.views.events import EventReducer
+from longhaul.agent.views.transcript import ReplyReducer, reply_message
 from tests.agent.play import SPEC, TOOLS, Line, Play, calls, spec_with, text
 
 SCHEMA = {"type": "object", "properties": {"bricks": {"type": "integer"}}, "required": ["bricks"]}
 FINISH = ToolDescriptor(name=GENERATE_RESPONSE, input_schema=SCHEMA, inside=True, read_only=True, effect=Effect.READ)
-WRONG = CallFacts(arguments_error="- 'bricks' is the text \"forty\", but has to be a whole number")
+WRONG = CallAnalysis(arguments_error="- 'bricks' is the text \"forty\", but has to be a whole number")
 
 
 def answer(call_id: str, value: Any = None) -> list[Any]:
@@ -26,15 +26,15 @@ def answer(call_id: str, value: Any = None) -> list[Any]:
     return [ToolCallBlock(id=call_id, name=GENERATE_RESPONSE, input=arguments)]
 
 
-def asked(*lines: Line, spec: AgentSpec = SPEC, facts: dict[str, list[CallFacts]] | None = None) -> Play:
-    play = Play(lines, spec=spec, tools=(*TOOLS, FINISH), facts=facts or {})
+def asked(*lines: Line, spec: AgentSpec = SPEC, analysis: dict[str, list[CallAnalysis]] | None = None) -> Play:
+    play = Play(lines, spec=spec, tools=(*TOOLS, FINISH), analysis=analysis or {})
     body = {"messages": "How many bricks?", "request_id": "r1", "structured_schema": SCHEMA}
     assert isinstance(play.tell("submit", body), dict)
     return play
 
 
 def message(play: Play) -> Msg:
-    found = reply_message(play.record, "reply-of-r1")
+    found = reply_message(play.journal, "reply-of-r1")
     assert found is not None
     return found
 
@@ -57,15 +57,15 @@ def test_the_value_of_the_call_is_the_metadata_of_the_message() -> None:
 def test_events_fold_into_the_same_message() -> None:
     play = asked(answer("a"))
     play.run()
-    fold = ReplyFold("reply-of-r1")
-    for event in EventFold().catch_up(play.record.log):
-        fold.take(event)
-    assert fold.message().structured_output == {"bricks": 40}
-    assert fold.message().metadata == {"bricks": 40}
+    reducer = ReplyReducer("reply-of-r1")
+    for event in EventReducer().catch_up(play.journal.log):
+        reducer.take(event)
+    assert reducer.message().structured_output == {"bricks": 40}
+    assert reducer.message().metadata == {"bricks": 40}
 
 
 def test_an_invalid_value_goes_back_to_the_model_with_what_is_wrong() -> None:
-    play = asked(answer("a", {"bricks": "forty"}), answer("b"), facts={"a": [WRONG]})
+    play = asked(answer("a", {"bricks": "forty"}), answer("b"), analysis={"a": [WRONG]})
     play.run()
     assert play.results() == [
         ("a", "error", "This call did not run: - 'bricks' is the text \"forty\", but has to be a whole number"),
@@ -75,8 +75,8 @@ def test_an_invalid_value_goes_back_to_the_model_with_what_is_wrong() -> None:
 
 
 def test_a_value_that_nobody_could_check_is_not_taken() -> None:
-    facts = {"a": [CallFacts(not_understood="looking at the call failed (MemoryError)")]}
-    play = asked(answer("a"), answer("b", {"bricks": 41}), facts=facts)
+    analysis = {"a": [CallAnalysis(not_understood="looking at the call failed (MemoryError)")]}
+    play = asked(answer("a"), answer("b", {"bricks": 41}), analysis=analysis)
     play.run()
     assert [state for _, state, _ in play.results()] == ["error", "success"]
     assert message(play).metadata == {"bricks": 41}
@@ -98,7 +98,7 @@ def test_a_call_behind_the_answer_that_asks_is_waited_for() -> None:
     play = asked([*answer("a"), *calls("b Paint")])
     assert play.run() == Park("person")
     assert message(play).structured_output is None
-    play.roll_over()
+    play.continue_as_new()
     play.allow("b")
     play.run()
     assert message(play).metadata == {"bricks": 40}
@@ -151,7 +151,7 @@ def test_behind_the_limit_there_are_grace_rounds_in_which_it_has_to_call() -> No
     play.run()
     assert thoughts(play) == [False, True, True]
     assert play.ends() == [("reply-of-r1", "completed")]
-    hints = [entry for entry in play.record.log if entry.kind == "reminded"]
+    hints = [entry for entry in play.journal.log if entry.kind == "reminded"]
     assert len(hints) == 2
     assert "Call `generate_response` now" in str(hints[0].messages[0].content[0])
 
@@ -169,28 +169,30 @@ def test_the_next_reply_is_in_words_again() -> None:
     play.run()
     play.say("Thanks", "r2")
     play.run()
-    second = reply_message(play.record, "reply-of-r2")
+    second = reply_message(play.journal, "reply-of-r2")
     assert second is not None
     assert second.get_text_content() == "You are welcome."
     assert second.metadata == {}
 
 
-def test_it_survives_a_roll_over_between_any_two_steps() -> None:
-    play = asked(calls("a Look"), text("Forty."), answer("b", {"bricks": "forty"}), answer("c"), facts={"b": [WRONG]})
+def test_it_survives_a_continue_as_new_between_any_two_steps() -> None:
+    play = asked(
+        calls("a Look"), text("Forty."), answer("b", {"bricks": "forty"}), answer("c"), analysis={"b": [WRONG]}
+    )
     for _ in range(100):
         play.begin()
         if play.asked:
             play.complete()
         elif play.running:
             play.end_call(play.running[0])
-        elif not play.record.reply and not play.record.requests.queue:
+        elif not play.journal.reply and not play.journal.requests.queue:
             break
         if not play.running:
-            play.roll_over()
+            play.continue_as_new()
     assert message(play).metadata == {"bricks": 40}
 
 
-def test_words_that_join_behind_the_answer_are_answered_anew() -> None:
+def test_words_that_join_behind_the_answer_are_answered_again() -> None:
     play = asked([*answer("a"), *calls("b Paint")], answer("c", {"bricks": 12}))
     play.run()
     play.tell("submit", {"messages": "Only the small wall", "request_id": "r2", "when": "now"})
@@ -221,7 +223,7 @@ def test_what_can_not_be_asked_for_is_refused_and_nothing_changes(body: dict[str
     told = play.tell("submit", {"messages": "How many?", "request_id": "r1", **body})
     assert isinstance(told, str)
     assert why in told
-    assert not play.record.requests.queue
+    assert not play.journal.requests.queue
 
 
 def test_the_same_id_with_another_form_is_another_request() -> None:
@@ -235,8 +237,8 @@ def test_a_reply_in_words_has_no_new_bytes() -> None:
     play = Play([text("Forty.")])
     play.say("How many?")
     play.run()
-    assert "structured" not in "".join(entry.model_dump_json() for entry in play.record.log)
-    assert "structured" not in play.record.state.model_dump_json()
+    assert "structured" not in "".join(entry.model_dump_json() for entry in play.journal.log)
+    assert "structured" not in play.journal.state.model_dump_json()
 
 
 def spoken_by(call_id: str, tool: str, said: Any, **fields: Any) -> list[e.CallOutcome]:

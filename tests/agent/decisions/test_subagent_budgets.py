@@ -27,7 +27,7 @@ def house(glazier: dict[str, Any] | None = None, **limits: Any) -> AgentSpec:
     return HOUSE.model_copy(update={"budget": budget, "llm_config": ROOM, "agents": agents})
 
 
-def begun(*pairs: str, spec: AgentSpec) -> Family:
+def started(*pairs: str, spec: AgentSpec) -> Family:
     play = Family([tasks(*pairs), text("All set.")], spec=spec)
     play.say("Build")
     play.run()
@@ -35,11 +35,11 @@ def begun(*pairs: str, spec: AgentSpec) -> Family:
 
 
 def account(play: Family) -> Account:
-    return play.record.account or NEW_ACCOUNT
+    return play.journal.account or NEW_ACCOUNT
 
 
 def limits(play: Family, call_id: str) -> dict[str, float]:
-    budget = play.begun[call_id].spec.budget
+    budget = play.started[call_id].spec.budget
     return budget.told() if budget else {}
 
 
@@ -48,23 +48,23 @@ def aside(play: Family) -> dict[str, int]:
 
 
 def test_what_nobody_says_anything_of_is_shared_evenly_with_the_session_itself() -> None:
-    play = begun("a glazier", "b tiler", spec=house(max_calls=10, max_tokens=10_000, max_steps=31))
+    play = started("a glazier", "b tiler", spec=house(max_calls=10, max_tokens=10_000, max_steps=31))
 
     assert aside(play) == {"sub-agent a": 3, "sub-agent b": 3}
     assert limits(play, "a") == {"calls": 3, "tokens": 3_329, "steps": 10}
-    assert play.begun["a"].parent.allotted == ("tokens", "calls", "steps")
+    assert play.started["a"].parent.allotted == ("tokens", "calls", "steps")
 
 
 def test_an_agent_s_own_limits_hold_as_far_as_there_is_so_much_left() -> None:
-    frugal = begun("a glazier", spec=house({"max_calls": 4, "max_seconds": 60}, max_calls=10))
-    greedy = begun("a glazier", spec=house({"max_calls": 40}, max_calls=10))
+    frugal = started("a glazier", spec=house({"max_calls": 4, "max_seconds": 60}, max_calls=10))
+    greedy = started("a glazier", spec=house({"max_calls": 40}, max_calls=10))
 
     assert limits(frugal, "a") == {"calls": 4, "seconds": 60}
     assert limits(greedy, "a") == {"calls": 9}
 
 
 def test_its_end_settles_what_it_spent_and_the_rest_comes_back() -> None:
-    play = begun("a glazier", spec=house({"max_calls": 6}, max_calls=10))
+    play = started("a glazier", spec=house({"max_calls": 6}, max_calls=10))
 
     spent = {"tokens": 70, "calls": 3, "steps": 2}
     play.hear_of("a", "Glazed.", spent=spent, doubtful={"tokens": 20, "calls": 1})
@@ -76,10 +76,10 @@ def test_its_end_settles_what_it_spent_and_the_rest_comes_back() -> None:
     assert spending.reserved == {}
 
 
-def test_of_one_that_is_lost_all_that_was_put_aside_is_in_doubt() -> None:
-    play = begun("a glazier", spec=house({"max_calls": 6}, max_calls=10))
+def test_of_one_that_is_lost_all_that_was_put_aside_is_of_unknown_outcome() -> None:
+    play = started("a glazier", spec=house({"max_calls": 6}, max_calls=10))
 
-    for entry in lost(play.record, play.record.children["a"], "terminated"):
+    for entry in lost(play.journal, play.journal.children["a"], "terminated"):
         play.write(entry)
 
     assert account(play).spending.doubtful == Amount(calls=6)
@@ -105,12 +105,12 @@ def test_one_that_could_not_be_started_leaves_nothing_aside() -> None:
 
 
 def test_where_nothing_is_left_for_one_the_reply_asks_and_goes_on_with_more() -> None:
-    play = begun("a glazier", "b glazier", spec=house({"max_calls": 9}, max_calls=10))
+    play = started("a glazier", "b glazier", spec=house({"max_calls": 9}, max_calls=10))
 
-    assert list(play.begun) == []
+    assert list(play.started) == []
     assert play.run() == Park("person")
     assert account(play).question is not None
-    play.roll_over()
+    play.continue_as_new()
     play.tell("budget", {"more": {"calls": 5}})
     play.run()
 
@@ -136,22 +136,22 @@ def test_a_reply_waits_no_more_when_what_a_sub_agent_leaves_does_for_it(spent: i
 
 
 @pytest.mark.parametrize("policy", ["stop", "summarise"])
-def test_by_policy_one_for_which_nothing_is_left_is_not_begun_and_the_model_reads_why(policy: str) -> None:
-    play = begun("a glazier", "b glazier", spec=house({"max_calls": 9}, max_calls=10, on_exhaustion=policy))
+def test_by_policy_one_for_which_nothing_is_left_is_not_started_and_the_model_reads_why(policy: str) -> None:
+    play = started("a glazier", "b glazier", spec=house({"max_calls": 9}, max_calls=10, on_exhaustion=policy))
 
     told = {call_id: said for call_id, _, said in play.results()}
-    assert list(play.begun) == ["a"]
+    assert list(play.started) == ["a"]
     assert "the budget of this session does not do for a sub-agent: " in told["b"]
 
 
 def test_one_at_work_is_given_more_of_what_is_left_and_hears_of_it_once() -> None:
-    play = begun("a glazier", spec=house({"max_calls": 4}, max_calls=10))
+    play = started("a glazier", spec=house({"max_calls": 4}, max_calls=10))
     more = {"more": {"calls": 5}, "child": "a", "request_id": "x"}
 
     assert play.tell("budget", more) == {"changed": True, "already": False, "limits": {"calls": 10}}
     assert play.tell("budget", more) == {"changed": True, "already": True, "limits": {"calls": 10}}
     play.run()
-    play.roll_over()
+    play.continue_as_new()
     play.run()
 
     assert play.passed_on == [("budget", ("a",))]
@@ -189,7 +189,7 @@ def test_a_sub_agent_says_what_it_spent_and_what_it_gave_back_it_can_t_spend() -
     (told,) = play.reports
     assert told is not None
     assert told.spent == Amount(tokens=13, calls=1, steps=1)
-    found = standing(play.record)
+    found = standing(play.journal)
     assert found is not None
     assert (found.spent["calls"], found.left["calls"]) == (1, 0)
     play.say("And more", request_id="r2")
@@ -217,18 +217,18 @@ def test_no_tree_spends_more_than_its_root_allows(
     play.run()
     spent = 0
     for call_id, wish, end in zip(ids, used, ends, strict=True):
-        if call_id not in play.begun:
+        if call_id not in play.started:
             continue
         allowed = int(limits(play, call_id)["calls"])
         spent += min(wish, allowed) if end == "told" else 0 if end == "never" else allowed
         if end == "told":
             play.hear_of(call_id, "Glazed.", spent={"calls": min(wish, allowed)})
         elif end == "lost":
-            for entry in lost(play.record, play.record.children[call_id], "terminated"):
+            for entry in lost(play.journal, play.journal.children[call_id], "terminated"):
                 play.write(entry)
-        play.roll_over()
+        play.continue_as_new()
         play.run()
 
-    own_calls = play.record.spent.model_calls
+    own_calls = play.journal.spent.model_calls
     assert account(play).spending.spent.calls == own_calls + spent
     assert account(play).spending.held.calls <= limit

@@ -34,7 +34,7 @@ def standing(spec: AgentSpec = HOUSE, **configured: object) -> Family:
 
 def permitted(play: Family, **own: object) -> PermissionContext:
     permission = PermissionContext.model_validate(own)
-    return inherited(play.record, GLAZIER.model_copy(update={"permission": permission})).permission
+    return inherited(play.journal, GLAZIER.model_copy(update={"permission": permission})).permission
 
 
 def test_rules_that_deny_and_ask_go_down_and_those_that_allow_do_not() -> None:
@@ -156,15 +156,15 @@ def test_folder_sandbox_middlewares_and_team_go_down() -> None:
                 "sandbox_network": False,
                 "middlewares": ("guard",),
                 "team": "site",
-                "on_doubt": "ask",
+                "on_unknown_outcome": "ask",
                 "offloader": "none",
             }
         )
     )
 
-    bare = inherited(play.record, GLAZIER)
+    bare = inherited(play.journal, GLAZIER)
     own = inherited(
-        play.record,
+        play.journal,
         GLAZIER.model_copy(
             update={
                 "sandbox": "all",
@@ -179,7 +179,12 @@ def test_folder_sandbox_middlewares_and_team_go_down() -> None:
 
     assert bare.workspace == Workspace(root="/site")
     assert (bare.sandbox, bare.sandbox_network, bare.middlewares) == ("proven", False, ("guard",))
-    assert (bare.team, bare.on_doubt, bare.offloader, bare.idle_close_seconds) == ("site", "ask", "none", 3_600)
+    assert (bare.team, bare.on_unknown_outcome, bare.offloader, bare.idle_close_seconds) == (
+        "site",
+        "ask",
+        "none",
+        3_600,
+    )
     assert own.workspace == Workspace(root="/elsewhere")
     assert (own.sandbox, own.sandbox_network, own.middlewares) == ("all", False, ("guard", "own"))
     assert (own.team, own.idle_close_seconds) == ("panes", 60)
@@ -201,7 +206,7 @@ def test_below_a_sandbox_there_is_that_sandbox_whatever_an_agent_file_says(own: 
     lead = Workspace(root="/site", place="sandbox", seal=Seal(network=True, file_mb=10))
     play = standing(HOUSE.model_copy(update={"workspace": lead}))
 
-    found = inherited(play.record, GLAZIER.model_copy(update={"workspace": own}))
+    found = inherited(play.journal, GLAZIER.model_copy(update={"workspace": own}))
 
     assert found.workspace == Workspace(root="/site", place="sandbox", seal=seal)
     assert "working tree" not in found.system_prompt
@@ -210,16 +215,16 @@ def test_below_a_sandbox_there_is_that_sandbox_whatever_an_agent_file_says(own: 
 def test_one_without_a_model_has_the_sessions_as_it_is_now() -> None:
     play = standing(model="scripted:other")
     config = ModelConfig(max_retries=3)
-    play.record.spec = play.record.spec.model_copy(update={"llm_config": config})
+    play.journal.spec = play.journal.spec.model_copy(update={"llm_config": config})
 
-    bare = inherited(play.record, GLAZIER)
-    own = inherited(play.record, GLAZIER.model_copy(update={"model": "scripted:pane"}))
+    bare = inherited(play.journal, GLAZIER)
+    own = inherited(play.journal, GLAZIER.model_copy(update={"model": "scripted:pane"}))
 
     assert (bare.model, bare.llm_config) == ("scripted:other", config)
     assert (own.model, own.llm_config) == ("scripted:pane", ModelConfig())
 
 
 def test_what_is_inherited_is_an_agent_that_can_be_written_down() -> None:
-    spec = inherited(standing().record, GLAZIER)
+    spec = inherited(standing().journal, GLAZIER)
 
     assert AgentSpec.model_validate_json(spec.model_dump_json()) == spec

@@ -1,4 +1,4 @@
-"""Sub-agents: begun once from a call, heard of by letter, told what concerns them, and reporting themselves."""
+"""Sub-agents: begun once from a call, heard of by operation, told what concerns them, and reporting themselves."""
 
 import json
 
@@ -14,7 +14,7 @@ from tests.agent.family import ABOVE, GLAZIER, HOUSE, Family, tasks
 from tests.agent.play import calls, spec_with, spoken, text
 
 
-def begun(*pairs: str) -> Family:
+def started(*pairs: str) -> Family:
     """A session that waits for these sub-agents."""
     play = Family([tasks(*pairs), text("All set.")])
     play.say("Build")
@@ -23,9 +23,9 @@ def begun(*pairs: str) -> Family:
 
 
 def test_a_task_begins_a_session_that_follows_from_its_call() -> None:
-    play = begun("a glazier")
+    play = started("a glazier")
 
-    child, parent, spec, request = play.begun["a"]
+    child, parent, spec, request = play.started["a"]
 
     assert (child.session_id, child.workflow_id) == ("wall-7.a", "longhaul/glazier/ana/wall-7.a")
     assert (parent.workflow_id, parent.session_id, parent.path) == ("longhaul/mason/ana/wall-7", "wall-7", ("mason",))
@@ -36,31 +36,31 @@ def test_a_task_begins_a_session_that_follows_from_its_call() -> None:
 
 
 def test_of_a_session_with_an_opaque_id_a_sub_agent_has_one_too() -> None:
-    play = begun("a glazier")
-    call = play.record.current.calls["a"]
+    play = started("a glazier")
+    call = play.journal.current.calls["a"]
 
-    hidden = [beginning(play.record, call, f"longhaul/##{key}").child.workflow_id for key in ("k1", "k1", "k2")]
+    hidden = [beginning(play.journal, call, f"longhaul/##{key}").child.workflow_id for key in ("k1", "k1", "k2")]
 
     assert all(each.startswith("longhaul/##") for each in hidden)
     assert hidden[0] == hidden[1] != hidden[2]
 
 
 def test_what_it_says_last_is_the_result_and_the_reply_goes_on() -> None:
-    play = begun("a glazier", "b tiler")
+    play = started("a glazier", "b tiler")
 
     assert play.hear_of("b", "Tiled.") == {"recorded": True}
     play.run()
-    assert status_word(play.record) == "working"
+    assert status_word(play.journal) == "working"
     play.hear_of("a", "Glazed.")
     play.run()
 
     assert play.results() == [("b", "success", "Tiled."), ("a", "success", "Glazed.")]
-    assert spoken(play.record.state.context)[-1] == "All set."
+    assert spoken(play.journal.state.context)[-1] == "All set."
     assert play.passed_on == []
 
 
 def test_a_report_counts_once() -> None:
-    play = begun("a glazier")
+    play = started("a glazier")
     play.hear_of("a", "Glazed.")
     play.run()
 
@@ -75,7 +75,7 @@ def test_a_report_that_comes_before_its_start_is_confirmed_counts() -> None:
     play.say("Build")
     play.starting = True
     play.run(hold=True)
-    child = beginning(play.record, play.record.current.calls["a"], "w").child
+    child = beginning(play.journal, play.journal.current.calls["a"], "w").child
 
     play.hear_of("a", "Glazed.")
     play.running.clear()
@@ -83,12 +83,12 @@ def test_a_report_that_comes_before_its_start_is_confirmed_counts() -> None:
     play.run()
 
     assert play.results() == [("a", "success", "Glazed.")]
-    assert [child.outcome for child in play.record.children.values()] == ["success"]
+    assert [child.outcome for child in play.journal.children.values()] == ["success"]
     assert play.passed_on == []
 
 
 def test_a_report_that_nobody_waits_for_is_refused() -> None:
-    play = begun("a glazier")
+    play = started("a glazier")
 
     wrong = play.tell(
         "child_reported", {"call_id": "a", "session_id": "wall-8.a", "state": "success", "output": "Ours."}
@@ -100,20 +100,20 @@ def test_a_report_that_nobody_waits_for_is_refused() -> None:
 
 
 def test_a_long_report_is_looked_at_by_a_worker_first() -> None:
-    play = begun("a glazier")
-    play.record.spec = play.record.spec.model_copy(update={"context_config": ContextConfig(tool_result_limit=50)})
+    play = started("a glazier")
+    play.journal.spec = play.journal.spec.model_copy(update={"context_config": ContextConfig(tool_result_limit=50)})
 
     play.hear_of("a", "pane " * 100)
 
-    assert play.record.open_calls["a"].received is not None
+    assert play.journal.open_calls["a"].received is not None
     play.run()
     assert play.results() == [("a", "success", "pane " * 100)]
 
 
-def test_sub_agents_outlive_a_roll_over_of_the_session_that_waits() -> None:
-    play = begun("a glazier", "b tiler")
+def test_sub_agents_outlive_a_continue_as_new_of_the_session_that_waits() -> None:
+    play = started("a glazier", "b tiler")
 
-    play.roll_over()
+    play.continue_as_new()
     play.hear_of("a", "Glazed.")
     play.hear_of("b", "Tiled.")
     play.run()
@@ -136,7 +136,7 @@ def test_an_unknown_agent_and_a_broken_task_are_no_calls() -> None:
     assert told[0] == "This call did not run: there is no agent 'glazer'; did you mean 'glazier'?"
     assert told[1] == "This call did not run: there is no agent 'roofer'; there are: glazier, tiler"
     assert "task" in told[2]
-    assert play.begun == {}
+    assert play.started == {}
 
 
 def test_no_more_are_started_in_a_reply_than_its_agent_may() -> None:
@@ -149,13 +149,13 @@ def test_no_more_are_started_in_a_reply_than_its_agent_may() -> None:
     play.hear_of("c", "Tiled.")
     play.run()
 
-    assert list(play.begun) == ["a", "b", "c"]
+    assert list(play.started) == ["a", "b", "c"]
     refused = "This call did not run: this reply has started as many sub-agents as it may, and that is 3"
     assert ("d", "error", refused) in play.results()
 
 
 def test_an_interrupt_goes_down_and_what_they_say_then_is_the_result() -> None:
-    play = begun("a glazier", "b tiler")
+    play = started("a glazier", "b tiler")
 
     play.tell("interrupt")
     play.begin()
@@ -172,7 +172,7 @@ def test_an_interrupt_goes_down_and_what_they_say_then_is_the_result() -> None:
 
 
 def test_what_comes_after_the_end_of_its_reply_changes_no_result() -> None:
-    play = begun("a glazier")
+    play = started("a glazier")
     play.tell("interrupt")
     play.run()
     before = play.results()
@@ -181,7 +181,7 @@ def test_what_comes_after_the_end_of_its_reply_changes_no_result() -> None:
 
     assert play.run() == Idle()
     assert play.results() == before
-    assert play.record.children["a"].outcome == "success"
+    assert play.journal.children["a"].outcome == "success"
 
 
 def test_one_is_not_told_to_stop_before_its_session_is_there() -> None:
@@ -201,11 +201,11 @@ def test_one_is_not_told_to_stop_before_its_session_is_there() -> None:
 
 
 def test_a_pause_goes_down_once_and_so_does_its_end() -> None:
-    play = begun("a glazier")
+    play = started("a glazier")
 
     play.tell("pause", {"by": "ana"})
     play.run()
-    play.roll_over()
+    play.continue_as_new()
     play.run()
     play.tell("resume", {"by": "ana"})
     play.run()
@@ -223,10 +223,10 @@ def test_a_paused_session_starts_none() -> None:
     play.complete()
     play.run()
 
-    assert play.begun == {}
+    assert play.started == {}
     play.tell("resume")
     play.run()
-    assert list(play.begun) == ["a"]
+    assert list(play.started) == ["a"]
 
 
 def test_a_denied_sibling_ends_a_reply_and_its_sub_agents_where_denials_do() -> None:
@@ -234,7 +234,7 @@ def test_a_denied_sibling_ends_a_reply_and_its_sub_agents_where_denials_do() -> 
     play = Family([[*tasks("a glazier"), *calls("b Order")], text("Never.")], spec=spec)
     play.say("Build")
     play.run()
-    play.record.current.rejected = True
+    play.journal.current.rejected = True
     play.run()
 
     assert play.passed_on == [("interrupt", ("a",))]
@@ -242,16 +242,16 @@ def test_a_denied_sibling_ends_a_reply_and_its_sub_agents_where_denials_do() -> 
 
 
 def test_a_lost_one_is_told_as_lost() -> None:
-    play = begun("a glazier")
+    play = started("a glazier")
 
-    for entry in lost(play.record, play.record.children["a"], "terminated"):
+    for entry in lost(play.journal, play.journal.children["a"], "terminated"):
         play.write(entry)
     play.run()
 
     ((_, state, said),) = play.results()
     assert state == "error"
     assert said.startswith("No result: the session 'wall-7.a' of the sub-agent 'glazier' was ended from outside")
-    assert lost(play.record, play.record.children["a"], "again") == ()
+    assert lost(play.journal, play.journal.children["a"], "again") == ()
 
 
 def test_a_lost_one_with_a_working_tree_of_its_own_is_told_of_with_its_branch() -> None:
@@ -260,9 +260,9 @@ def test_a_lost_one_with_a_working_tree_of_its_own_is_told_of_with_its_branch() 
     play = Family([tasks("a glazier"), text("All set.")], spec=spec)
     play.say("Go", "r1")
     play.run()
-    child = play.record.children["a"]
+    child = play.journal.children["a"]
 
-    for entry in lost(play.record, child, "terminated"):
+    for entry in lost(play.journal, child, "terminated"):
         play.write(entry)
 
     ((_, _, said),) = play.results()
@@ -270,10 +270,10 @@ def test_a_lost_one_with_a_working_tree_of_its_own_is_told_of_with_its_branch() 
 
 
 def test_nobody_is_waited_for_where_a_sub_agent_works() -> None:
-    play = begun("a glazier")
+    play = started("a glazier")
 
-    assert play.record.current.waiting() == []
-    assert row_of(play.record).status == "working"
+    assert play.journal.current.waiting() == []
+    assert row_of(play.journal).status == "working"
     assert "waits for nothing of the kind" in str(
         play.tell("external_result", {"results": [{"id": "a", "output": ""}]})
     )
@@ -288,8 +288,8 @@ def test_a_sub_agent_reports_once_how_its_task_ended() -> None:
     assert report is not None
     assert (report.call_id, report.session_id, report.state) == ("t1", "wall-7", "success")
     assert report.output == "The pane is set."
-    assert path(play.record, "Bash") == "master › mason › Bash"
-    assert family(play.record)["path"] == "master › mason"
+    assert path(play.journal, "Bash") == "master › mason › Bash"
+    assert family(play.journal)["path"] == "master › mason"
 
 
 def test_it_reports_again_when_it_is_asked_to_and_in_another_life() -> None:
@@ -300,7 +300,7 @@ def test_it_reports_again_when_it_is_asked_to_and_in_another_life() -> None:
     assert play.tell("report_again", {"call_id": "t1"}) == {"asked": True}
     play.run()
     assert "no sub-agent with the task" in str(play.tell("report_again", {"call_id": "t2"}))
-    play.write(e.Restored(generation=2, source="store"))
+    play.write(e.Restored(incarnation=2, source="store"))
     play.run()
 
     assert [report.output for report in play.reports if report] == ["Set.", "Set.", "Set."]
@@ -372,15 +372,15 @@ def test_taint_goes_down_with_the_task_and_up_with_the_report() -> None:
     child = Family([text("Set.")], parent=ABOVE.model_copy(update={"tainted": "a page was read"}))
     child.say("Set it", ABOVE.call_id)
     child.run()
-    play = begun("a glazier")
+    play = started("a glazier")
     play.hear_of("a", "Glazed.", tainted="a page was read")
 
-    assert child.record.state.tainted == "a page was read"
+    assert child.journal.state.tainted == "a page was read"
     assert [report.tainted for report in child.reports if report] == ["a page was read"]
-    assert play.record.state.tainted != ""
-    clean = begun("a glazier")
+    assert play.journal.state.tainted != ""
+    clean = started("a glazier")
     clean.hear_of("a", "Glazed.")
-    assert clean.record.state.tainted == ""
+    assert clean.journal.state.tainted == ""
 
 
 def asked_in_form(schema: object) -> Family:
@@ -396,12 +396,12 @@ def test_a_value_may_be_asked_for_in_a_form() -> None:
 
     play = asked_in_form(form)
 
-    assert play.begun["a"].request.structured_schema == form
+    assert play.started["a"].request.structured_schema == form
 
 
 def test_a_form_that_nobody_can_ask_for_is_said_to_the_model() -> None:
     play = asked_in_form({"type": "array"})
 
     ((_, state, said),) = play.results()
-    assert (state, play.begun) == ("error", {})
+    assert (state, play.started) == ("error", {})
     assert "answer_schema" in said

@@ -14,8 +14,8 @@ def late() -> Family:
     play = Family([calls("p Paint"), text("Later."), text("And later.")], spec=IN_A_HURRY, parent=ABOVE)
     play.say("Set it", ABOVE.call_id)
     play.run()
-    assert play.record.reply is not None
-    play.write(e.InterruptAsked(reply_id=play.record.reply.reply_id, overdue=True))
+    assert play.journal.reply is not None
+    play.write(e.InterruptAsked(reply_id=play.journal.reply.reply_id, overdue=True))
     play.run()
     return play
 
@@ -26,7 +26,7 @@ def test_a_task_has_the_time_that_its_agent_says_from_when_it_is_given() -> None
     play.say("Build")
     play.run()
 
-    in_time, for_ever = play.begun["a"], play.begun["b"]
+    in_time, for_ever = play.started["a"], play.started["b"]
 
     assert in_time.parent.ends_at - in_time.child.at == 90_000
     assert in_time.spec.task_seconds == 90
@@ -58,9 +58,9 @@ def test_one_that_a_person_ends_is_told_of_as_before() -> None:
 
 def test_later_replies_of_its_session_have_no_such_end() -> None:
     play = late()
-    play.roll_over()
+    play.continue_as_new()
     play.say("And now?", "r2")
 
     assert play.run() == Idle()
-    assert [finished.error for finished in play.record.requests.finished.values()][-1] is None
+    assert [finished.error for finished in play.journal.requests.finished.values()][-1] is None
     assert play.ends()[-1][1] == FinishedReason.COMPLETED

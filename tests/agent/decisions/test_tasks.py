@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from longhaul.agent.decisions.session_tools.all_session_tools import INSIDE
-from longhaul.agent.life.history import messages
-from longhaul.agent.life.imported_state import read_state
-from longhaul.agent.life.rollover_state import carry
+from longhaul.agent.incarnation.continued_state import carry
+from longhaul.agent.incarnation.history import messages
+from longhaul.agent.incarnation.imported_state import read_state
 from longhaul.agent.steps import Act, Answer
 from longhaul.agent.values.conversation.messages import ContentBlock, HintBlock, ToolCallBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
@@ -16,7 +16,7 @@ from longhaul.agent.values.permission import Behavior, PermissionRule
 from longhaul.agent.values.spec.agent_spec import ContextConfig
 from longhaul.agent.values.tasks import BadTodos, Task, TasksContext, Todo, progress, replaced, tasks_text
 from longhaul.agent.views.event_types import EventsSoFar
-from longhaul.agent.views.events import EventFold
+from longhaul.agent.views.events import EventReducer
 from tests.agent.play import SPEC, TOOLS, Play, text
 
 TODO_WRITE = ToolDescriptor(name="todo_write", inside=True, read_only=True, effect=Effect.READ)
@@ -37,7 +37,7 @@ def playing(*lines: list[ContentBlock], **more: Any) -> Play:
 
 
 def hints(play: Play) -> list[str]:
-    blocks = (block for message in play.record.state.context for block in message.content)
+    blocks = (block for message in play.journal.state.context for block in message.content)
     return [block.hint for block in blocks if isinstance(block, HintBlock) and isinstance(block.hint, str)]
 
 
@@ -49,7 +49,7 @@ def test_a_list_is_written_by_the_session_itself() -> None:
 
     assert play.results() == [("a", "success", LIST)]
     assert [type(step) for step in play.steps if isinstance(step, Act | Answer)] == [Answer]
-    (read, fix, test) = play.record.state.tasks_context.tasks
+    (read, fix, test) = play.journal.state.tasks_context.tasks
     assert (read.id, read.subject, read.state) == ("1", "Read", "completed")
     assert (fix.state, test.id, fix.created_at[:10]) == ("in_progress", "3", "2025-11-25")
     assert progress((read, fix, test)) == (1, 3, "Fix")
@@ -58,7 +58,7 @@ def test_a_list_is_written_by_the_session_itself() -> None:
 def test_people_are_told_of_it_by_a_durable_event() -> None:
     play = playing(todos("a", "pending Read"))
 
-    events = EventFold().catch_up(play.record.log)
+    events = EventReducer().catch_up(play.journal.log)
     of_call = [(event.type, event.name) for event in events if event.tool_call_id == "a" or event.type == "CUSTOM"]
     assert of_call[-4:] == [
         ("TOOL_RESULT_START", ""),
@@ -74,7 +74,7 @@ def test_people_are_told_of_it_by_a_durable_event() -> None:
 def test_the_new_list_takes_the_place_of_the_old_one() -> None:
     play = playing(todos("a", "pending Read", "pending Fix"), todos("b", "in_progress Fix", "pending Test"))
 
-    tasks = play.record.state.tasks_context.tasks
+    tasks = play.journal.state.tasks_context.tasks
     assert [(task.id, task.subject, task.state) for task in tasks] == [
         ("2", "Fix", "in_progress"),
         ("3", "Test", "pending"),
@@ -94,7 +94,7 @@ def test_the_new_list_takes_the_place_of_the_old_one() -> None:
 def test_a_list_that_can_not_be_changes_nothing_and_the_model_reads_why(lines: list[str], why: str) -> None:
     play = playing(todos("a", "pending Read"), todos("b", *lines))
 
-    assert [task.subject for task in play.record.state.tasks_context.tasks] == ["Read"]
+    assert [task.subject for task in play.journal.state.tasks_context.tasks] == ["Read"]
     call, state, told = play.results()[-1]
     assert (call, state) == ("b", "error")
     assert why in told
@@ -107,11 +107,11 @@ def test_a_task_keeps_what_java_knew_of_it() -> None:
 
     (same, renamed) = replaced(
         (known, Task(id="8", subject="Fix")),
-        (Todo(content="Read", status="completed", priority=None), Todo(content="Mend", status="pending", id="8")),
+        (Todo(content="Read", status="completed", priority=None), Todo(content="Fix", status="pending", id="8")),
     )
 
     assert same == known.model_copy(update={"state": "completed"})
-    assert (renamed.id, renamed.subject) == ("8", "Mend")
+    assert (renamed.id, renamed.subject) == ("8", "Fix")
     with pytest.raises(BadTodos, match="same id"):
         replaced((), (Todo(content="a", status="pending", id="1"), Todo(content="b", status="pending", id="1")))
 
@@ -132,7 +132,7 @@ def test_a_rule_forbids_it_like_any_other_tool() -> None:
     play = playing(todos("a", "pending Read"), spec=spec)
 
     assert play.results()[0][1] == "denied"
-    assert play.record.state.tasks_context == TasksContext()
+    assert play.journal.state.tasks_context == TasksContext()
 
 
 def test_a_compression_that_drops_the_list_is_followed_by_it() -> None:
@@ -146,11 +146,11 @@ def test_a_compression_that_drops_the_list_is_followed_by_it() -> None:
     play.say("On", "r2")
     play.run()
 
-    assert play.record.compaction.tries == 1
-    assert play.record.state.summary == "Summary 1."
-    assert hints(play) == [f"Your list of tasks, as it stands:\n{tasks_text(play.record.state.tasks_context.tasks)}"]
-    assert len(play.record.context.marks) == len(play.record.state.context)
-    assert [message for _, message in messages(play.record.log)] == play.record.context.transcript
+    assert play.journal.compaction.tries == 1
+    assert play.journal.state.summary == "Summary 1."
+    assert hints(play) == [f"Your list of tasks, as it stands:\n{tasks_text(play.journal.state.tasks_context.tasks)}"]
+    assert len(play.journal.context.marks) == len(play.journal.state.context)
+    assert [message for _, message in messages(play.journal.log)] == play.journal.context.transcript
 
 
 def test_what_is_in_the_context_or_done_is_not_told_again() -> None:
@@ -160,8 +160,8 @@ def test_what_is_in_the_context_or_done_is_not_told_again() -> None:
     assert hints(play) == []
 
     done = playing(todos("a", "completed Fix"))
-    done.record.state.context = []
-    done.record.context.marks = []
+    done.journal.state.context = []
+    done.journal.context.marks = []
     done.say("On", "r2")
     done.run()
     assert hints(done) == []
@@ -169,20 +169,20 @@ def test_what_is_in_the_context_or_done_is_not_told_again() -> None:
 
 def test_the_list_goes_along_into_the_next_run_and_the_next_request_hears_of_an_edited_one() -> None:
     play = playing(todos("a", "in_progress Fix"), keeps=True)
-    play.roll_over()
-    assert [task.subject for task in play.record.state.tasks_context.tasks] == ["Fix"]
+    play.continue_as_new()
+    assert [task.subject for task in play.journal.state.tasks_context.tasks] == ["Fix"]
 
-    (task,) = play.record.state.tasks_context.tasks
-    play.record.state.tasks_context = TasksContext(tasks=(task.model_copy(update={"subject": "Mend"}),))
+    (task,) = play.journal.state.tasks_context.tasks
+    play.journal.state.tasks_context = TasksContext(tasks=(task.model_copy(update={"subject": "Mend"}),))
     play.say("On", "r2")
     play.run()
 
     assert hints(play) == ["Your list of tasks, as it stands:\n0 of 1 tasks done:\n1. [>] Mend"]
-    assert "Mend" in carry(play.record, EventsSoFar(), 0, 0).model_dump_json()
+    assert "Mend" in carry(play.journal, EventsSoFar(), 0, 0).model_dump_json()
 
 
 def test_a_state_without_tasks_says_so_and_java_s_are_taken_over() -> None:
-    assert playing().record.state.model_dump(mode="json")["tasks_context"] == {"tasks": []}
+    assert playing().journal.state.model_dump(mode="json")["tasks_context"] == {"tasks": []}
     java = {
         "session_id": "s", "reply_id": "r", "context": [],
         "tasks_context": {"tasks": [{

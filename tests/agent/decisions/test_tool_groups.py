@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from longhaul.agent import entries as e
-from longhaul.agent.fold.context_state import groups_sent
+from longhaul.agent.reducer.context_state import groups_sent
 from longhaul.agent.values.conversation.messages import ContentBlock, ToolCallBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import AgentSpec
@@ -41,15 +41,15 @@ def playing(*lines: list[ContentBlock], **more: Any) -> Play:
 
 
 def unseen(play: Play) -> tuple[str, ...]:
-    return hidden(play.record.spec.tool_groups, play.record.state.tool_context.activated_groups)
+    return hidden(play.journal.spec.tool_groups, play.journal.state.tool_context.activated_groups)
 
 
 def test_a_session_begins_with_the_groups_that_are_active() -> None:
     play = playing()
 
-    assert play.record.state.tool_context.activated_groups == ("hands",)
+    assert play.journal.state.tool_context.activated_groups == ("hands",)
     assert unseen(play) == ("Measure",)
-    assert play.record.spec.all_tools == ("Order", "Demolish", "Look", "Measure", "Paint", "reset_equipped_tools")
+    assert play.journal.spec.all_tools == ("Order", "Demolish", "Look", "Measure", "Paint", "reset_equipped_tools")
 
 
 def test_a_call_of_a_group_that_is_off_says_how_to_switch_it_on() -> None:
@@ -68,19 +68,19 @@ def test_the_named_groups_are_active_and_no_others() -> None:
     assert play.results()[0][2] == "Active groups now:\n- eyes: Look, Measure"
     assert [state for _, state, _ in play.results()] == ["success", "success", "error"]
     assert unseen(play) == ("Paint",)
-    play.roll_over()
-    assert play.record.state.tool_context.activated_groups == ("eyes",)
+    play.continue_as_new()
+    assert play.journal.state.tool_context.activated_groups == ("eyes",)
 
 
 def test_tools_of_a_group_that_was_switched_off_are_sent_until_the_context_is_rewritten() -> None:
     play = playing(resets("a", "eyes"), calls("b Paint"), keeps=True)
     refused = play.results()[1]
-    before = groups_sent(play.record)
-    play.roll_over()
-    carried = groups_sent(play.record)
-    play.write(e.ContextCompressed(epoch=2, keep_from=len(play.record.state.context)))
+    before = groups_sent(play.journal)
+    play.continue_as_new()
+    carried = groups_sent(play.journal)
+    play.write(e.ContextCompressed(epoch=2, keep_from=len(play.journal.state.context)))
 
-    assert (before, carried, groups_sent(play.record)) == (("eyes", "hands"), ("eyes", "hands"), ("eyes",))
+    assert (before, carried, groups_sent(play.journal)) == (("eyes", "hands"), ("eyes", "hands"), ("eyes",))
     assert refused[1] == "error"
     assert "'Paint' is in the group 'hands', which is not active" in refused[2]
 

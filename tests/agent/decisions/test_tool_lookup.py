@@ -28,7 +28,7 @@ def playing(*lines: list[ContentBlock], spec: AgentSpec = SPEC, window: int = 0)
 
 
 def hints(play: Play) -> list[str]:
-    blocks = (block for message in play.record.state.context for block in message.content)
+    blocks = (block for message in play.journal.state.context for block in message.content)
     return [block.hint for block in blocks if isinstance(block, HintBlock) and isinstance(block.hint, str)]
 
 
@@ -40,7 +40,7 @@ def test_what_is_found_is_told_with_its_schema_and_kept() -> None:
     assert schema_text([PRICE]) in price[2]
     assert (nothing[1], nothing[2].partition(";")[0]) == ("error", "no tool fits 'fly'")
     assert again[2].startswith(price[2])
-    assert play.record.state.tool_context.found == ("mcp__shop__price",)
+    assert play.journal.state.tool_context.found == ("mcp__shop__price",)
 
 
 def test_a_tool_that_stands_in_the_request_or_is_switched_off_is_not_found() -> None:
@@ -72,7 +72,7 @@ def test_a_compression_that_drops_schemas_is_followed_by_them() -> None:
     play.say("On", "r2")
     play.run()
 
-    assert play.record.compaction.tries == 1
+    assert play.journal.compaction.tries == 1
     assert hints(play) == [f"Tools that you have looked up, for {CALL_TOOL}:\n{schema_text([PRICE])}"]
 
 
@@ -96,5 +96,5 @@ def test_the_fifty_tools_that_were_found_last_are_kept() -> None:
     play.say("Go")
     play.run()
 
-    kept = play.record.state.tool_context.found
+    kept = play.journal.state.tool_context.found
     assert (len(kept), kept[0], kept[-1]) == (50, "mcp__shop__lamp_5", "mcp__shop__lamp_54")

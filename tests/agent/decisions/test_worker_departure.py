@@ -2,21 +2,21 @@
 
 from typing import Any
 
-from longhaul.agent.letters.peer_operations import shutdown
+from longhaul.agent.operations.peer_operations import shutdown
 from longhaul.agent.steps import Think
 from longhaul.agent.values.conversation.messages import ToolResultBlock, ToolResultState
-from longhaul.agent.views.events import EventFold
+from longhaul.agent.views.events import EventReducer
 from tests.agent.play import Play, calls, succeeded, text
 
 LEFT = {"worker": "71@atlas", "doing": "Look", "call_id": "a"}
 
 
 def interrupted(play: Play) -> bool:
-    return play.record.state.shutdown_interrupted
+    return play.journal.state.shutdown_interrupted
 
 
 def told(play: Play) -> list[tuple[str, Any]]:
-    events = EventFold().catch_up(play.record.log)
+    events = EventReducer().catch_up(play.journal.log)
     return [(event.tool_call_id, event.value) for event in events if event.name == "worker_left"]
 
 
@@ -34,12 +34,12 @@ def test_a_shutdown_marks_a_session_until_another_worker_has_gone_on() -> None:
     play = thinking()
 
     answer = play.tell("worker_left", {"worker": "71@atlas", "doing": "longhaul.call_model"})
-    before = shutdown(play.record)
+    before = shutdown(play.journal)
     play.complete()
 
     assert answer == {"recorded": True}
     assert before == {"shutdown_interrupted": True, "left_by": "71@atlas"}
-    assert shutdown(play.record) == {"shutdown_interrupted": False, "left_by": ""}
+    assert shutdown(play.journal) == {"shutdown_interrupted": False, "left_by": ""}
     assert told(play) == [("", {"worker": "71@atlas", "doing": "longhaul.call_model"})]
 
 
@@ -52,10 +52,10 @@ def test_what_the_leaving_worker_says_of_a_lost_call_is_no_going_on() -> None:
     play.tell("worker_left", LEFT)
 
     play.end_call("a")
-    after_doubt = interrupted(play)
+    after_unknown_outcome = interrupted(play)
     play.end_call("b")
 
-    assert after_doubt is True
+    assert after_unknown_outcome is True
     assert interrupted(play) is False
 
 

@@ -1,4 +1,4 @@
-"""The rules of a hub: numbers, letters that come twice, members that come and go while words are under way."""
+"""The rules of a hub: numbers, operations that come twice, members that come and go while words are under way."""
 
 import pytest
 
@@ -19,8 +19,8 @@ from longhaul.agent.hub_membership import (
     read,
     received,
 )
-from longhaul.agent.letters.bodies import Unusable
-from longhaul.agent.letters.peer_operations import HubSays
+from longhaul.agent.operations.bodies import Unusable
+from longhaul.agent.operations.peer_operations import HubSays
 from longhaul.agent.plain.values import Value
 from longhaul.agent.values.conversation.messages import UserMsg
 from longhaul.agent.values.spec.agent_spec import AgentSpec
@@ -44,11 +44,11 @@ def after(hub: HubState, *bodies: Value) -> HubState:
 
 
 def says(hub: HubState, name: str, text: str, reply: str = "") -> HubState:
-    said = MemberSaid(workflow_id=f"w-{name}", life=LIFE, reply_id=reply or text, text=text)
+    said = MemberSaid(workflow_id=f"w-{name}", incarnation=LIFE, reply_id=reply or text, text=text)
     return member_said(hub, said, LIFE)
 
 
-def letter(hub: HubState, name: str) -> HubSays | None:
+def operation(hub: HubState, name: str) -> HubSays | None:
     return due(hub, member(hub, name), LIFE, "hub-1")
 
 
@@ -59,7 +59,7 @@ def member(hub: HubState, name: str) -> Member:
 def told(hub: HubState, name: str) -> tuple[HubState, list[str]]:
     """Deliver all that the member is to hear; the texts, and `in` and `out` for the ends of its stay."""
     texts = list[str]()
-    while any(one.name == name for one in hub.members) and (next_one := letter(hub, name)) is not None:
+    while any(one.name == name for one in hub.members) and (next_one := operation(hub, name)) is not None:
         texts += ["in"] if member(hub, name).heard < member(hub, name).joined else []
         texts += [word.message.get_text_content() for word in next_one.words] + (["out"] if next_one.left else [])
         hub = delivered(hub, name, next_one)
@@ -80,8 +80,8 @@ def test_everybody_hears_all_others_in_the_order_of_the_hub_and_nobody_himself()
 
 def test_a_reply_that_is_told_twice_and_words_of_strangers_change_nothing() -> None:
     hub = says(after(HubState(name="jury"), new("ana", "ben")), "ana", "once")
-    stranger = MemberSaid(workflow_id="w-zoe", life=LIFE, reply_id="r", text="let me in")
-    old = MemberSaid(workflow_id="w-ana", life="life-0", reply_id="r", text="from before")
+    stranger = MemberSaid(workflow_id="w-zoe", incarnation=LIFE, reply_id="r", text="let me in")
+    old = MemberSaid(workflow_id="w-ana", incarnation="life-0", reply_id="r", text="from before")
 
     assert says(hub, "ana", "once") == hub
     assert member_said(hub, stranger, LIFE) == hub
@@ -101,9 +101,9 @@ def test_who_comes_hears_nothing_from_before_and_who_goes_nothing_from_after() -
     assert [one.name for one in hub.members] == ["ana", "cleo"]
 
 
-def test_a_letter_that_was_under_way_when_its_member_was_put_out_says_nothing_of_the_next_of_that_name() -> None:
+def test_an_operation_that_was_under_way_when_its_member_was_put_out_says_nothing_of_the_next_of_that_name() -> None:
     hub = says(after(HubState(name="jury"), new("ana", "ben")), "ana", "old")
-    stale = letter(hub, "ben")
+    stale = operation(hub, "ben")
     assert stale is not None
     gone = member(hub, "ben")
     hub = after(hub.model_copy(update={"members": (member(hub, "ana"),)}), new("ben"))
@@ -137,14 +137,14 @@ def test_the_same_request_counts_once_and_another_one_of_its_id_is_refused() -> 
     assert after(older, Say(messages=(UserMsg("Host", "Why?"),), request_id="r")) == older
 
 
-def test_long_words_go_in_several_letters_and_whoever_leaves_hears_them_all_first() -> None:
+def test_long_words_go_in_several_operations_and_whoever_leaves_hears_them_all_first() -> None:
     hub = after(HubState(name="jury"), new("ana", "ben"))
     texts = [str(number) * (200_000 // 3) for number in range(5)]
     for number, text in enumerate(texts):
         hub = after(hub, Say(messages=(UserMsg("Host", text),), request_id=f"r{number}"))
     hub = after(hub, LeaveHub(members=("ben",)))
 
-    first = letter(hub, "ben")
+    first = operation(hub, "ben")
     hub, heard = told(hub, "ben")
 
     assert first is not None

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from longhaul.agent.permission.call_facts import Boundary, CallFacts, PathFact, SubCommand
+from longhaul.agent.permission.call_analysis import Boundary, CallAnalysis, PathUse, SubCommand
 from longhaul.agent.permission.decision_table import PermissionDecision, decide_call
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
@@ -24,15 +24,15 @@ def decided(
 ) -> PermissionDecision:
     """Of a line with `make test`, which a rule allows, and another part, which is proven."""
     part = SubCommand(words=beside, read_only=not edits, edits_only=edits)
-    facts = CallFacts(
+    analysis = CallAnalysis(
         commands=(SubCommand(words=("make", "test")), part),
-        paths=(PathFact(path="/proj/f", access="write" if edits else "read", inside=inside),),
+        paths=(PathUse(path="/proj/f", access="write" if edits else "read", inside=inside),),
         boundary=boundary,
     )
     context = PermissionContext(
         mode=mode, rules=tuple(PermissionRule(tool_name="Bash", rule_content=rule) for rule in rules)
     )
-    return decide_call(BASH, json.dumps({"command": "make test; ..."}), facts, context, "/proj")
+    return decide_call(BASH, json.dumps({"command": "make test; ..."}), analysis, context, "/proj")
 
 
 PROVEN = [
@@ -105,8 +105,10 @@ def test_what_only_runs_the_allowed_part_needs_none(wrapper: str) -> None:
 
 
 def test_plain_parts_alone_are_no_rule() -> None:
-    facts = CallFacts(commands=(SubCommand(words=("cat",), read_only=True),), boundary="none", no_boundary="none here")
-    decision = decide_call(BASH, '{"command": "cat -"}', facts, PermissionContext(), "/proj")
+    analysis = CallAnalysis(
+        commands=(SubCommand(words=("cat",), read_only=True),), boundary="none", no_boundary="none here"
+    )
+    decision = decide_call(BASH, '{"command": "cat -"}', analysis, PermissionContext(), "/proj")
 
     assert decision.behavior is Behavior.ASK
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.permission.call_facts import CallFacts, PathFact, SubCommand
+from longhaul.agent.permission.call_analysis import CallAnalysis, PathUse, SubCommand
 from longhaul.agent.permission.decision_table import decide_call
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
@@ -20,15 +20,15 @@ OTHER = ToolDescriptor(name="mcp__mail__send")
 MODES = ("default", "accept_edits", "explore", "bypass", "dont_ask")
 
 
-def _bash(*lines: str, read_only: bool = False, safety: str = "", not_understood: str = "") -> CallFacts:
+def _bash(*lines: str, read_only: bool = False, safety: str = "", not_understood: str = "") -> CallAnalysis:
     commands = tuple(SubCommand(words=tuple(line.split()), read_only=read_only) for line in lines)
-    return CallFacts(commands=commands, read_only=read_only, safety=safety, not_understood=not_understood)
+    return CallAnalysis(commands=commands, read_only=read_only, safety=safety, not_understood=not_understood)
 
 
-def _at(path: str, access: str = "write", danger: str = "") -> CallFacts:
+def _at(path: str, access: str = "write", danger: str = "") -> CallAnalysis:
     inside = path.startswith(ROOT + "/")
-    fact = PathFact.model_validate({"path": path, "access": access, "inside": inside, "danger": danger})
-    return CallFacts(paths=(fact,), read_only=access == "read")
+    fact = PathUse.model_validate({"path": path, "access": access, "inside": inside, "danger": danger})
+    return CallAnalysis(paths=(fact,), read_only=access == "read")
 
 
 def _rule(behavior: str, tool: str = "Bash", content: str | None = None) -> PermissionRule:
@@ -57,13 +57,13 @@ ROWS = [
     ("edit beside the root",   WRITE, _at("/proj-evil/a.py"),                 [],                   "ask ask deny allow deny"),
     ("edit of configuration",  WRITE, _at("/proj/.git/config", danger="g"),   [],                   "ask ask deny allow deny"),
     ("edit, ask rule",         WRITE, _at("/proj/src/a.py"),                  ["ask"],              "ask ask ask ask deny"),
-    ("edit without a path",    WRITE, CallFacts(),                            [],                   "ask ask deny allow deny"),
+    ("edit without a path",    WRITE, CallAnalysis(),                            [],                   "ask ask deny allow deny"),
     ("allow rule",             BASH,  _bash("npm test"),                      ["allow"],            "allow allow deny allow allow"),
-    ("other tool, allowed",    OTHER, CallFacts(),                            ["allow"],            "allow allow deny allow allow"),
+    ("other tool, allowed",    OTHER, CallAnalysis(),                            ["allow"],            "allow allow deny allow allow"),
     ("nothing",                BASH,  _bash("npm test"),                      [],                   "ask ask deny allow deny"),
-    ("other tool",             OTHER, CallFacts(),                            [],                   "ask ask deny allow deny"),
-    ("unusable arguments",     READ,  CallFacts(arguments_error="not JSON", read_only=True), ["allow"], "deny deny deny deny deny"),
-    ("no facts of Bash",       BASH,  CallFacts(),                            [],                   "ask ask deny allow deny"),
+    ("other tool",             OTHER, CallAnalysis(),                            [],                   "ask ask deny allow deny"),
+    ("unusable arguments",     READ,  CallAnalysis(arguments_error="not JSON", read_only=True), ["allow"], "deny deny deny deny deny"),
+    ("no facts of Bash",       BASH,  CallAnalysis(),                            [],                   "ask ask deny allow deny"),
 ]  # fmt: skip
 
 
@@ -79,23 +79,25 @@ def test_the_page_has_the_modes_as_they_decide() -> None:
     assert {mode: words for mode, *words in told if mode in MODES} == known
 
 
-@pytest.mark.parametrize(("what", "tool", "facts", "rules", "expected"), ROWS, ids=[row[0] for row in ROWS])
-def test_the_table_decides(what: str, tool: ToolDescriptor, facts: CallFacts, rules: list[str], expected: str) -> None:
+@pytest.mark.parametrize(("what", "tool", "analysis", "rules", "expected"), ROWS, ids=[row[0] for row in ROWS])
+def test_the_table_decides(
+    what: str, tool: ToolDescriptor, analysis: CallAnalysis, rules: list[str], expected: str
+) -> None:
     given = tuple(_rule(behavior, tool.name) for behavior in rules)
 
     decided = []
     for mode in MODES:
         context = PermissionContext(mode=PermissionMode(mode), rules=given, working_directories=("/lib",))
-        decided.append(decide_call(tool, "{}", facts, context, ROOT).behavior.value)
+        decided.append(decide_call(tool, "{}", analysis, context, ROOT).behavior.value)
 
     assert decided == expected.split(), what
 
 
 def _decide(
-    tool: ToolDescriptor, facts: CallFacts, *rules: PermissionRule, mode: str = "default", raw: str = "{}"
+    tool: ToolDescriptor, analysis: CallAnalysis, *rules: PermissionRule, mode: str = "default", raw: str = "{}"
 ) -> str:
     context = PermissionContext(mode=PermissionMode(mode), rules=rules)
-    return decide_call(tool, raw, facts, context, ROOT).behavior.value
+    return decide_call(tool, raw, analysis, context, ROOT).behavior.value
 
 
 def test_path_rules_match_resolved_paths_only() -> None:
@@ -107,7 +109,7 @@ def test_path_rules_match_resolved_paths_only() -> None:
 
 
 def test_an_allow_rule_must_cover_every_path() -> None:
-    both = CallFacts(paths=(PathFact(path="/a/x", access="write"), PathFact(path="/b/x", access="write")))
+    both = CallAnalysis(paths=(PathUse(path="/a/x", access="write"), PathUse(path="/b/x", access="write")))
 
     assert _decide(WRITE, both, _rule("allow", "Write", "/a/*")) == "ask"
     assert _decide(WRITE, both, _rule("allow", "Write", "/a/*"), _rule("allow", "Write", "/b/*")) == "allow"
@@ -119,7 +121,7 @@ def test_a_rule_of_another_tool_says_nothing() -> None:
 
 
 def test_content_rules_of_tools_without_facts_allow_nothing() -> None:
-    assert _decide(OTHER, CallFacts(), _rule("allow", OTHER.name, "**")) == "ask"
+    assert _decide(OTHER, CallAnalysis(), _rule("allow", OTHER.name, "**")) == "ask"
 
 
 def test_a_home_pattern_denies_but_never_allows() -> None:
@@ -132,19 +134,21 @@ def test_a_home_pattern_denies_but_never_allows() -> None:
 def test_deny_rules_read_the_raw_text_when_there_is_nothing_better() -> None:
     raw = '{"command": "ls; /bin/rm $X"}'
 
-    assert _decide(BASH, CallFacts(not_understood="x"), _rule("deny", content="rm:*"), mode="bypass", raw=raw) == "deny"
+    assert (
+        _decide(BASH, CallAnalysis(not_understood="x"), _rule("deny", content="rm:*"), mode="bypass", raw=raw) == "deny"
+    )
     assert (
         _decide(
-            BASH, CallFacts(not_understood="x"), _rule("deny", content="rm:*"), mode="bypass", raw="{nonsense; rm a"
+            BASH, CallAnalysis(not_understood="x"), _rule("deny", content="rm:*"), mode="bypass", raw="{nonsense; rm a"
         )
         == "deny"
     )
 
 
 def test_reasons_are_sentences_that_name_what_decided() -> None:
-    def reason(facts: CallFacts, *rules: PermissionRule, mode: str = "default") -> str:
+    def reason(analysis: CallAnalysis, *rules: PermissionRule, mode: str = "default") -> str:
         context = PermissionContext(mode=PermissionMode(mode), rules=rules)
-        return decide_call(BASH, "{}", facts, context, ROOT).reason
+        return decide_call(BASH, "{}", analysis, context, ROOT).reason
 
     assert reason(_bash("rm x"), _rule("deny", content="rm:*")) == "The deny rule Bash(rm:*) of a test matches"
     assert reason(_bash("rm -r x", safety="`rm` with -r removes whole folders")) == (

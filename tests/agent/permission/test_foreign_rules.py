@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.fold.agent_state import AgentState
-from longhaul.agent.life.imported_state import read_state, read_whole
+from longhaul.agent.incarnation.imported_state import read_state, read_whole
 from longhaul.agent.plain.errors import ImportProblem
-from tests.agent.life.test_imported_state import JAVA, changed
+from longhaul.agent.reducer.agent_state import AgentState
+from tests.agent.incarnation.test_imported_state import JAVA, changed
 from tests.agent.play import Play
 
 RULES = {
@@ -161,7 +161,7 @@ def test_the_session_itself_reads_a_state_no_laxer_than_the_client() -> None:
 
     assert "state.permission_context.denied_rules: is not understood" in str(refused)
 
-    assert [rule.spelt() for rule in play.record.state.permission_context.rules] == [
+    assert [rule.spelt() for rule in play.journal.state.permission_context.rules] == [
         "Bash(git push:*)",
         "Write(/proj/**)",
         "Read",

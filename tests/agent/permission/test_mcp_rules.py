@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.permission.decision_table import decide_call
 from longhaul.agent.permission.rulebook import BadRule, check_rule
 from longhaul.agent.values.conversation.tools import ToolDescriptor
@@ -18,11 +18,11 @@ MAIL = {"to": "ana@harbour.example", "body": "fog", "copies": ["bo@harbour.examp
 def decided(behavior: str, tool: str, content: str | None = None, **arguments: object) -> Behavior:
     rule = PermissionRule(tool_name=tool, rule_content=content, behavior=Behavior(behavior))
     raw = json.dumps(arguments or MAIL)
-    return decide_call(SEND, raw, CallFacts(), PermissionContext(rules=(rule,)), "/proj").behavior
+    return decide_call(SEND, raw, CallAnalysis(), PermissionContext(rules=(rule,)), "/proj").behavior
 
 
 def test_without_a_rule_a_person_is_asked_and_offered_a_rule_for_this_tool() -> None:
-    decision = decide_call(SEND, "{}", CallFacts(), PermissionContext(), "/proj")
+    decision = decide_call(SEND, "{}", CallAnalysis(), PermissionContext(), "/proj")
 
     assert decision.behavior is Behavior.ASK
     assert [rule.spelt() for rule in decision.suggested_rules] == ["mcp__mail__send"]

@@ -6,18 +6,18 @@ from typing import Any
 import pytest
 
 from longhaul.agent.entries import SessionOpened
-from longhaul.agent.life.history import messages
-from longhaul.agent.life.imported_state import read_state
-from longhaul.agent.life.rollover_state import imported
-from longhaul.agent.permission.call_facts import CallFacts, PathFact, SubCommand
+from longhaul.agent.incarnation.continued_state import imported
+from longhaul.agent.incarnation.history import messages
+from longhaul.agent.incarnation.imported_state import read_state
+from longhaul.agent.journal import Journal
+from longhaul.agent.permission.call_analysis import CallAnalysis, PathUse, SubCommand
 from longhaul.agent.permission.decision_table import REFUSED, decide_planning
-from longhaul.agent.record import Record
 from longhaul.agent.steps import Park
 from longhaul.agent.values.conversation.messages import ContentBlock, HintBlock, ToolCallBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
 from longhaul.agent.values.plans import PlanModeContext, plan_file
-from longhaul.agent.views.events import EventFold
+from longhaul.agent.views.events import EventReducer
 from tests.agent.play import SPEC, TOOLS, Play, calls, text
 
 PLAN_TOOLS = tuple(
@@ -49,7 +49,7 @@ def playing(
 
 
 def hints(play: Play) -> list[str]:
-    blocks = (block for message in play.record.state.context for block in message.content)
+    blocks = (block for message in play.journal.state.context for block in message.content)
     return [block.hint for block in blocks if isinstance(block, HintBlock) and isinstance(block.hint, str)]
 
 
@@ -73,17 +73,17 @@ def test_a_plan_goes_to_a_person_and_its_approval_brings_the_mode_back() -> None
     play = playing(
         calls("a plan_enter"), leaves("b"), calls("c Paint"), mode="accept_edits", rules=(ALL,)
     )  # fmt: skip
-    asked = play.record.reply.calls["b"] if play.record.reply else None
+    asked = play.journal.reply.calls["b"] if play.journal.reply else None
     assert asked is not None
     assert (asked.waits_for, json.loads(asked.input)["plan"]) == ("person", MARKDOWN)
     assert asked.suggested_rules == ()
-    assert play.record.state.mode.value == "plan"
+    assert play.journal.state.mode.value == "plan"
 
     play.allow("b")
     play.run()
 
-    assert play.record.state.mode.value == "accept_edits"
-    assert play.record.state.plan_mode_context == PlanModeContext()
+    assert play.journal.state.mode.value == "accept_edits"
+    assert play.journal.state.plan_mode_context == PlanModeContext()
     told = {call_id: said for call_id, _, said in play.results()}
     assert told["b"] == (
         "Plan mode is over: calls run again as permission says, in the mode 'accept_edits'. "
@@ -102,7 +102,7 @@ def test_a_changed_plan_is_the_one_that_is_carried_out() -> None:
     assert play.results()[0][2].endswith(
         "Your plan was changed and approved by ben; carry out this one:\n\nPaint it green."
     )
-    assert play.record.state.mode.value == "default"
+    assert play.journal.state.mode.value == "default"
 
 
 def test_a_denied_plan_keeps_plan_mode_and_the_model_reads_why() -> None:
@@ -113,7 +113,7 @@ def test_a_denied_plan_keeps_plan_mode_and_the_model_reads_why() -> None:
 
     (first, second) = play.results()
     assert (first[1], "too dear" in first[2]) == ("denied", True)
-    assert (second[1], play.record.state.planning) == ("denied", True)
+    assert (second[1], play.journal.state.planning) == ("denied", True)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_where_nobody_is_asked_plan_mode_does_not_begin() -> None:
     play = playing(calls("a plan_enter"), calls("b Look"), mode="dont_ask")
 
     assert [state for _, state, _ in play.results()] == ["denied", "success"]
-    assert not play.record.state.planning
+    assert not play.journal.state.planning
 
 
 def test_a_rule_may_forbid_to_leave() -> None:
@@ -155,7 +155,7 @@ def test_a_session_that_begins_in_it_tells_the_model_behind_the_request() -> Non
     assert hints(play)[0].startswith("Plan mode is on: only calls run that are proven to change nothing.")
     assert "plans/PLAN.md" in hints(play)[0]
     assert "call plan_exit" in hints(play)[0]
-    assert play.record.state.context[0].get_text_content() == "Go"
+    assert play.journal.state.context[0].get_text_content() == "Go"
     assert "call plan_exit" not in hints(playing(mode="plan", tools=TOOLS))[0]
 
 
@@ -167,7 +167,7 @@ def test_a_person_turns_it_on_and_off_and_the_model_hears_of_it_in_time() -> Non
     play.allow("a")
     play.run()
 
-    assert (play.results()[0][1], play.record.state.planning) == ("denied", True)
+    assert (play.results()[0][1], play.journal.state.planning) == ("denied", True)
     assert [hint[:15] for hint in hints(play)] == ["Plan mode is on"]
     play.tell("configure", {"mode": "accept_edits"})
     play.say("On", "r2")
@@ -175,8 +175,8 @@ def test_a_person_turns_it_on_and_off_and_the_model_hears_of_it_in_time() -> Non
     play.say("And on", "r3")
     play.run()
     assert [hint[:17] for hint in hints(play)] == ["Plan mode is on: ", "Plan mode is over"]
-    assert play.record.state.mode.value == "accept_edits"
-    assert [message for _, message in messages(play.record.log)] == play.record.context.transcript
+    assert play.journal.state.mode.value == "accept_edits"
+    assert [message for _, message in messages(play.journal.log)] == play.journal.context.transcript
 
 
 def test_people_are_told_by_durable_events() -> None:
@@ -185,7 +185,7 @@ def test_people_are_told_by_durable_events() -> None:
     play.run()
     play.tell("configure", {"mode": "plan", "by": "ana"})
 
-    events = [event for event in EventFold().catch_up(play.record.log) if event.name == "plan_mode_changed"]
+    events = [event for event in EventReducer().catch_up(play.journal.log) if event.name == "plan_mode_changed"]
     assert [event.value for event in events] == [
         {"active": True, "file": "plans/PLAN.md"},
         {"active": False, "file": "plans/PLAN.md"},
@@ -195,23 +195,23 @@ def test_people_are_told_by_durable_events() -> None:
 
 def test_it_goes_along_into_the_next_run() -> None:
     play = playing(calls("a plan_enter"), mode="bypass", keeps=True)
-    play.roll_over()
+    play.continue_as_new()
 
-    assert play.record.state.mode.value == "plan"
-    assert play.record.state.permission_context.mode is PermissionMode.BYPASS
+    assert play.journal.state.mode.value == "plan"
+    assert play.journal.state.permission_context.mode is PermissionMode.BYPASS
 
 
 FILE = "/site/plans/PLAN.md"
 
 
-def decided(tool: ToolDescriptor, facts: CallFacts, *rules: PermissionRule, file: str = FILE) -> Behavior:
+def decided(tool: ToolDescriptor, analysis: CallAnalysis, *rules: PermissionRule, file: str = FILE) -> Behavior:
     context = PermissionContext(mode=PermissionMode.BYPASS, rules=rules)
-    return decide_planning(tool, "{}", facts, context, "/site", file).behavior
+    return decide_planning(tool, "{}", analysis, context, "/site", file).behavior
 
 
-def writes(*paths: str, **more: Any) -> CallFacts:
-    return CallFacts(
-        cwd="/site", paths=tuple(PathFact(path=path, access="write", inside=True) for path in paths), **more
+def writes(*paths: str, **more: Any) -> CallAnalysis:
+    return CallAnalysis(
+        cwd="/site", paths=tuple(PathUse(path=path, access="write", inside=True) for path in paths), **more
     )
 
 
@@ -224,18 +224,18 @@ def test_exactly_the_plan_file_may_be_written() -> None:
     assert decided(WRITE, writes(FILE), file="") is Behavior.DENY
     assert decided(BASH, writes(FILE, commands=(SubCommand(words=(">", FILE), edits_only=True),))) is Behavior.DENY
     assert decided(WRITE, writes(FILE, safety="it is a link")) is Behavior.DENY
-    dangerous = CallFacts(paths=(PathFact(path=FILE, access="write", inside=True, danger="runs"),))
+    dangerous = CallAnalysis(paths=(PathUse(path=FILE, access="write", inside=True, danger="runs"),))
     assert decided(WRITE, dangerous) is Behavior.DENY
 
 
 def test_rules_make_it_stricter_and_never_wider() -> None:
-    reads = CallFacts(cwd="/site", paths=(PathFact(path="/site/a", inside=True),))
+    reads = CallAnalysis(cwd="/site", paths=(PathUse(path="/site/a", inside=True),))
     allow_all = tuple(PermissionRule(tool_name=name) for name in ("Write", "Bash", "Read"))
     deny = PermissionRule(tool_name="Write", behavior=Behavior.DENY)
     ask = PermissionRule(tool_name="Read", behavior=Behavior.ASK)
 
     assert decided(WRITE, writes("/site/app.py"), *allow_all) is Behavior.DENY
-    assert decided(BASH, CallFacts(not_understood="$(x)"), *allow_all) is Behavior.DENY
+    assert decided(BASH, CallAnalysis(not_understood="$(x)"), *allow_all) is Behavior.DENY
     assert decided(READ, reads, *allow_all) is Behavior.ALLOW
     assert decided(READ, reads, ask) is Behavior.ASK
     assert decided(WRITE, writes(FILE), deny) is Behavior.DENY
@@ -243,7 +243,7 @@ def test_rules_make_it_stricter_and_never_wider() -> None:
         decided(WRITE, writes("/site/app.py"), PermissionRule(tool_name="Write", behavior=Behavior.ASK))
         is Behavior.DENY
     )
-    outside = CallFacts(paths=(PathFact(path="/etc/passwd"),))
+    outside = CallAnalysis(paths=(PathUse(path="/etc/passwd"),))
     assert decided(READ, outside, *allow_all) is Behavior.DENY
 
 
@@ -273,7 +273,7 @@ def test_java_s_plan_mode_is_taken_over() -> None:
     assert state.plan_mode_context == PlanModeContext(active=True, file="plans/mine.md")
     assert state.mode is PermissionMode.PLAN
     opened = SessionOpened(session_id="s", spec=SPEC)
-    assert imported(opened, state, "ana").ledger.state.planning
+    assert imported(opened, state, "ana").session.state.planning
     assert read_state(json.dumps(state.model_dump(mode="json"))).plan_mode_context == state.plan_mode_context
 
 
@@ -284,5 +284,5 @@ def test_a_state_that_names_it_as_its_mode_is_in_it_and_comes_out_of_it() -> Non
     state.take_mode(PermissionMode.EXPLORE)
 
     assert (state.planning, state.mode) == (False, PermissionMode.EXPLORE)
-    fresh = Record.of([SessionOpened(session_id="s", spec=SPEC)]).state.model_dump(mode="json")
+    fresh = Journal.of([SessionOpened(session_id="s", spec=SPEC)]).state.model_dump(mode="json")
     assert fresh["plan_mode_context"] == {"active": False}

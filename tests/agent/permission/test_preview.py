@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhaul.agent.permission.call_facts import CallFacts, PathFact, SubCommand
+from longhaul.agent.permission.call_analysis import CallAnalysis, PathUse, SubCommand
 from longhaul.agent.permission.preview import Part, argument_parts, at_length, brief, preview
 from longhaul.agent.values.conversation.tools import Effect
 
@@ -87,18 +87,18 @@ def test_a_name_can_not_pose_as_another_argument() -> None:
 
 
 def test_findings_say_where_it_works_and_what_is_dangerous() -> None:
-    facts = CallFacts(
+    analysis = CallAnalysis(
         cwd="/site",
         paths=(
-            PathFact(path="/site/a\nread /etc", access="write", inside=True),
-            PathFact(path="/home/ana/.netrc", danger="it holds passwords"),
+            PathUse(path="/site/a\nread /etc", access="write", inside=True),
+            PathUse(path="/home/ana/.netrc", danger="it holds passwords"),
         ),
         safety="it formats a disk",
         not_understood="a here-document",
         notice="--- a\n+++ a\n-old\n+new",
     )
 
-    shown = preview("{}", facts, Effect.ONCE)
+    shown = preview("{}", analysis, Effect.ONCE)
 
     assert shown.effect.startswith("once")
     assert shown.cwd == "/site"
@@ -114,9 +114,9 @@ def test_findings_say_where_it_works_and_what_is_dangerous() -> None:
 
 
 def test_of_many_paths_the_last_ones_are_shown_too() -> None:
-    facts = CallFacts(paths=tuple(PathFact(path=f"/site/{number}", inside=True) for number in range(3_000)))
+    analysis = CallAnalysis(paths=tuple(PathUse(path=f"/site/{number}", inside=True) for number in range(3_000)))
 
-    (touched,) = preview("{}", facts, Effect.ONCE).findings
+    (touched,) = preview("{}", analysis, Effect.ONCE).findings
 
     assert touched.text.endswith("read /site/2999")
     assert "⟨2940 more paths⟩" in touched.text
@@ -132,14 +132,14 @@ def test_one_line_is_always_one_line(text: str, chars: int) -> None:
 
 
 def test_what_the_session_answers_itself_is_labelled_by_what_follows() -> None:
-    ended, read = (preview("{}", CallFacts(), Effect.READ, tool).effect for tool in ("plan_exit", ""))
+    ended, read = (preview("{}", CallAnalysis(), Effect.READ, tool).effect for tool in ("plan_exit", ""))
 
     assert ended == "ends plan mode: from then on calls may change things, as the session's mode and rules let them"
     assert read == "only reads: it changes nothing"
 
 
 def test_at_length_it_has_its_risk_and_each_of_its_commands() -> None:
-    facts = CallFacts(
+    analysis = CallAnalysis(
         risk="high",
         risk_reason="it\nsends",
         boundary="proven",
@@ -149,8 +149,8 @@ def test_at_length_it_has_its_risk_and_each_of_its_commands() -> None:
             SubCommand(words=("curl\u202e", "x")),
         ),
     )
-    risk, *_, commands = at_length(preview("{}", facts, Effect.ONCE), facts, has_network=False).findings
-    confined = facts.model_copy(update={"boundary": "all"})
+    risk, *_, commands = at_length(preview("{}", analysis, Effect.ONCE), analysis, has_network=False).findings
+    confined = analysis.model_copy(update={"boundary": "all"})
     *_, held = at_length(preview("{}", confined, Effect.ONCE), confined, has_network=False).findings
     *_, reaches = at_length(preview("{}", confined, Effect.ONCE), confined, has_network=True).findings
 
@@ -165,15 +165,15 @@ def test_at_length_it_has_its_risk_and_each_of_its_commands() -> None:
 
 
 def test_of_many_commands_the_last_ones_are_counted_in() -> None:
-    facts = CallFacts(commands=tuple(SubCommand(words=("echo", str(number))) for number in range(3_000)))
+    analysis = CallAnalysis(commands=tuple(SubCommand(words=("echo", str(number))) for number in range(3_000)))
 
-    (shown,) = at_length(preview("{}", facts, Effect.ONCE), facts, has_network=True).findings
+    (shown,) = at_length(preview("{}", analysis, Effect.ONCE), analysis, has_network=True).findings
 
     assert shown.text.endswith("echo 2999: not proven; it may reach the network")
     assert "⟨2940 more commands⟩" in shown.text
 
 
 def test_what_has_nothing_more_to_tell_stays_as_it_is() -> None:
-    seen = preview("{}", CallFacts(), Effect.READ)
+    seen = preview("{}", CallAnalysis(), Effect.READ)
 
-    assert at_length(seen, CallFacts(), has_network=True) == seen
+    assert at_length(seen, CallAnalysis(), has_network=True) == seen

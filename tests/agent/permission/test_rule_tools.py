@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.letters.settings_operations import listed
-from longhaul.agent.permission.call_facts import BUILT_IN
+from longhaul.agent.operations.settings_operations import list_rules
+from longhaul.agent.permission.call_analysis import BUILT_IN
 from longhaul.agent.permission.rulebook import id_of
 from longhaul.agent.values.permission import Behavior, PermissionRule
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.known_names import TOOLS, misspelt_rule, without_tool
-from longhaul.agent.views.events import EventFold
+from longhaul.agent.views.events import EventReducer
 from tests.agent.play import SPEC, Play
 
 OWN = ("send", "fetch_page")
@@ -52,24 +52,24 @@ def test_what_the_agent_does_not_have_is_told_once_by_name() -> None:
     assert {*TOOLS} > BUILT_IN
 
 
-@pytest.mark.parametrize(("letter", "field"), [("rules", "add"), ("configure", "rules")])
-def test_a_letter_with_a_slip_changes_nothing(letter: str, field: str) -> None:
+@pytest.mark.parametrize(("operation", "field"), [("rules", "add"), ("configure", "rules")])
+def test_an_operation_with_a_slip_changes_nothing(operation: str, field: str) -> None:
     play = Play(spec=AGENT)
-    before = play.record.state.permission_context
+    before = play.journal.state.permission_context
 
-    answer = play.tell(letter, {field: [{"tool_name": "sned", "behavior": "deny"}]})
+    answer = play.tell(operation, {field: [{"tool_name": "sned", "behavior": "deny"}]})
 
     assert "did you mean 'send'?" in str(answer)
-    assert play.record.state.permission_context == before
+    assert play.journal.state.permission_context == before
 
 
 def test_a_state_with_a_slip_changes_nothing_unless_the_slip_was_there_before() -> None:
     play = Play(spec=AGENT)
-    state = play.record.state.model_dump(mode="json")
+    state = play.journal.state.model_dump(mode="json")
     slipped = state | {"permission_context": {"rules": [DENIED]}}
     refused = play.tell("replace_state", {"state": slipped, "by": "eve"})
     # As in a session that took it when nobody looked.
-    play.record.state.permission_context = play.record.state.permission_context.model_copy(
+    play.journal.state.permission_context = play.journal.state.permission_context.model_copy(
         update={"rules": (PermissionRule.model_validate(DENIED),)}
     )
 
@@ -81,26 +81,26 @@ def test_a_state_with_a_slip_changes_nothing_unless_the_slip_was_there_before() 
 
 
 @pytest.mark.parametrize(
-    ("letter", "body", "told"),
+    ("operation", "body", "told"),
     [
         ("rules", {"add": [{"tool_name": "courier", "behavior": "deny"}]}, ("rules_changed", "no_tool")),
         ("configure", {"rules": [{"tool_name": "courier", "behavior": "deny"}]}, ("rules_without_tool", "tools")),
     ],
 )
 def test_a_rule_about_a_tool_that_the_agent_lacks_is_told_and_listed_so(
-    letter: str, body: dict[str, Any], told: tuple[str, str]
+    operation: str, body: dict[str, Any], told: tuple[str, str]
 ) -> None:
     play = Play(spec=AGENT)
 
-    play.tell(letter, body)
+    play.tell(operation, body)
     play.tell("rules", {"add": [{"tool_name": "send", "no_tool": True}]})
 
     name, field = told
-    values = [event.value for event in EventFold().catch_up(play.record.log) if event.name == name]
+    values = [event.value for event in EventReducer().catch_up(play.journal.log) if event.name == name]
     assert values[0][field] == ["courier"]
-    marks = {rule.tool_name: rule.no_tool for rule in listed(play.record)}
+    marks = {rule.tool_name: rule.no_tool for rule in list_rules(play.journal)}
     assert marks == {"Order": True, "Demolish": True, "courier": True, "send": False}
-    assert [rule for rule in play.record.state.permission_context.rules if rule.no_tool] == []
+    assert [rule for rule in play.journal.state.permission_context.rules if rule.no_tool] == []
 
 
 def test_the_mark_is_no_part_of_what_a_rule_says() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longhaul.agent import entries as e
-from longhaul.agent.decisions.rollover import Load
+from longhaul.agent.decisions.continue_as_new import Load
 from longhaul.agent.permission.rulebook import BadRule, check_rule, id_of, in_force
 from longhaul.agent.plain.measures import iso, moment
 from longhaul.agent.steps import Act, Judge
@@ -44,7 +44,7 @@ def test_what_is_no_time_is_refused(given: object) -> None:
 
 
 def test_a_rule_is_kept_with_its_author_its_reason_and_its_end() -> None:
-    (rule,) = painting().record.state.permission_context.rules[-1:]
+    (rule,) = painting().journal.state.permission_context.rules[-1:]
 
     assert (rule.author, rule.reason, rule.scope) == ("ana", "the fence", Scope.SESSION)
     assert (rule.created_at[:10], rule.expires_at) == ("2025-11-25", iso(NOON + HOUR))
@@ -55,7 +55,7 @@ def test_a_rule_that_was_sent_with_an_author_gets_the_one_who_sent_it() -> None:
 
     play.tell("rules", {"add": [{"tool_name": "Look", "author": "the owner", "scope": "user"}], "by": "eve"})
 
-    (rule,) = play.record.state.permission_context.rules[-1:]
+    (rule,) = play.journal.state.permission_context.rules[-1:]
     assert (rule.author, rule.scope) == ("eve", Scope.SESSION)
 
 
@@ -68,7 +68,7 @@ def test_an_allow_rule_counts_until_its_end_and_not_after_it() -> None:
         play.run()
 
     assert [call_id for call_id, *_ in before.results()] == ["a"]
-    assert [call.block.id for call in after.record.current.waiting()] == ["a"]
+    assert [call.block.id for call in after.journal.current.waiting()] == ["a"]
 
 
 @pytest.mark.proves("X5")
@@ -88,7 +88,7 @@ def test_time_alone_ends_a_rule_before_its_call_starts() -> None:
 
 def test_a_revoked_rule_does_not_count_for_a_call_that_was_allowed_and_has_not_started() -> None:
     play = painting()
-    (rule,) = play.record.state.permission_context.rules[-1:]
+    (rule,) = play.journal.state.permission_context.rules[-1:]
     play.say("Paint the fence")
     while not isinstance(play.begin(), Judge):
         if play.asked:
@@ -98,8 +98,8 @@ def test_a_revoked_rule_does_not_count_for_a_call_that_was_allowed_and_has_not_s
     play.run()
 
     assert answer == {"added": [], "revoked": [id_of(rule)]}
-    assert [call.block.id for call in play.record.current.waiting()] == ["a"]
-    changes = [entry for entry in play.record.log if isinstance(entry, e.RulesChanged)]
+    assert [call.block.id for call in play.journal.current.waiting()] == ["a"]
+    changes = [entry for entry in play.journal.log if isinstance(entry, e.RulesChanged)]
     assert [(entry.by, entry.why) for entry in changes] == [("ana", "the fence"), ("ben", "wet paint")]
 
 
@@ -117,7 +117,7 @@ def test_a_deny_rule_that_came_while_a_call_waited_beats_its_approval() -> None:
 
 def test_a_users_deny_rule_beats_what_the_session_allows() -> None:
     play = painting()
-    play.record.rules.of_user = (PermissionRule(tool_name="Paint", behavior=Behavior.DENY, scope=Scope.USER),)
+    play.journal.rules.of_user = (PermissionRule(tool_name="Paint", behavior=Behavior.DENY, scope=Scope.USER),)
 
     play.say("Paint")
     play.run()
@@ -132,7 +132,7 @@ def test_accepted_suggestions_say_who_took_them_why_and_until_when() -> None:
 
     play.allow("a", rules=[{**PAINT, "expires_at": "2026-01-31", "reason": "all of January"}])
 
-    (rule,) = play.record.state.permission_context.rules[-1:]
+    (rule,) = play.journal.state.permission_context.rules[-1:]
     assert (rule.scope, rule.author, rule.reason) == (Scope.SUGGESTED, "ben", "all of January")
     assert rule.expires_at == "2026-01-31T23:59:59.999+00:00"
 
@@ -143,7 +143,7 @@ def test_a_renewed_rule_stands_beside_the_one_that_ends_earlier() -> None:
     play.tell("rules", {"add": [PAINT], "by": "ana"})
     play.tell("rules", {"add": [PAINT], "by": "ana"})
 
-    rules = [rule for rule in play.record.state.permission_context.rules if rule.tool_name == "Paint"]
+    rules = [rule for rule in play.journal.state.permission_context.rules if rule.tool_name == "Paint"]
     assert [bool(rule.expires_at) for rule in rules] == [True, False]
 
 
@@ -164,12 +164,12 @@ def test_a_renewed_rule_stands_beside_the_one_that_ends_earlier() -> None:
 )
 def test_a_change_that_can_not_be_meant_changes_nothing(body: dict[str, Any], sentence: str) -> None:
     play = Play()
-    before = play.record.state.permission_context
+    before = play.journal.state.permission_context
 
     answer = play.tell("rules", body)
 
     assert sentence in str(answer)
-    assert play.record.state.permission_context == before
+    assert play.journal.state.permission_context == before
 
 
 @pytest.mark.parametrize(
@@ -227,11 +227,11 @@ def test_what_has_expired_never_comes_back(end: int, one: int, other: int) -> No
 
 def test_an_agents_rules_can_be_revoked_for_one_session_by_their_id() -> None:
     play = Play(spec=SPEC)
-    (order, demolish) = play.record.state.permission_context.rules
+    (order, demolish) = play.journal.state.permission_context.rules
 
     play.tell("rules", {"revoke": [id_of(order)], "by": "ana"})
 
-    assert (order.scope, play.record.state.permission_context.rules) == (Scope.AGENT, (demolish,))
+    assert (order.scope, play.journal.state.permission_context.rules) == (Scope.AGENT, (demolish,))
 
 
 def test_ids_follow_from_what_rules_say() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhaul.agent.permission.call_facts import CallFacts, PathFact, SubCommand
+from longhaul.agent.permission.call_analysis import CallAnalysis, PathUse, SubCommand
 from longhaul.agent.permission.decision_table import decide_call
 from longhaul.agent.permission.rule_matching import ruled_folders
 from longhaul.agent.steps import Examine
@@ -11,7 +11,7 @@ from longhaul.agent.values.permission import Behavior, PermissionContext, Permis
 from tests.agent.play import Play, calls, site, text
 
 READ, BASH = ToolDescriptor(name="Read", read_only=True), ToolDescriptor(name="Bash")
-PLAN = PathFact(path="/proj/vault/plan", named=("/proj/note", "/proj/front/plan"), inside=True)
+PLAN = PathUse(path="/proj/vault/plan", named=("/proj/note", "/proj/front/plan"), inside=True)
 
 
 def _context(content: str, behavior: Behavior = Behavior.DENY, tool: str = "Read") -> PermissionContext:
@@ -21,28 +21,28 @@ def _context(content: str, behavior: Behavior = Behavior.DENY, tool: str = "Read
 @pytest.mark.parametrize("behavior", [Behavior.DENY, Behavior.ASK])
 @pytest.mark.parametrize("content", ["vault/*", "/proj/note", "front/**", "**/note"])
 def test_a_deny_or_ask_rule_holds_for_each_name(content: str, behavior: Behavior) -> None:
-    facts = CallFacts(paths=(PLAN,), read_only=True)
+    analysis = CallAnalysis(paths=(PLAN,), read_only=True)
 
-    assert decide_call(READ, "{}", facts, _context(content, behavior), "/proj").behavior is behavior
+    assert decide_call(READ, "{}", analysis, _context(content, behavior), "/proj").behavior is behavior
 
 
 def test_an_allow_rule_counts_for_where_it_leads_alone() -> None:
-    outside = PathFact(path="/etc/hosts", named=("/proj/note",))
-    facts = CallFacts(paths=(outside,), read_only=True)
+    outside = PathUse(path="/etc/hosts", named=("/proj/note",))
+    analysis = CallAnalysis(paths=(outside,), read_only=True)
 
-    by_name = decide_call(READ, "{}", facts, _context("/proj/note", Behavior.ALLOW), "/proj")
-    by_place = decide_call(READ, "{}", facts, _context("/etc/*", Behavior.ALLOW), "/proj")
+    by_name = decide_call(READ, "{}", analysis, _context("/proj/note", Behavior.ALLOW), "/proj")
+    by_place = decide_call(READ, "{}", analysis, _context("/etc/*", Behavior.ALLOW), "/proj")
 
     assert (by_name.behavior, by_place.behavior) == (Behavior.ASK, Behavior.ALLOW)
 
 
 def test_a_redirection_is_denied_by_each_name_and_allowed_by_one() -> None:
-    written = PathFact(path="/proj/log", named=("/proj/link",), access="write", inside=True)
-    facts = CallFacts(commands=(SubCommand(words=(">", "/proj/log")),), paths=(written,))
+    written = PathUse(path="/proj/log", named=("/proj/link",), access="write", inside=True)
+    analysis = CallAnalysis(commands=(SubCommand(words=(">", "/proj/log")),), paths=(written,))
 
-    denied = decide_call(BASH, "{}", facts, _context("> /proj/link", tool="Bash"), "/proj")
-    unnamed = decide_call(BASH, "{}", facts, _context("> /proj/link", Behavior.ALLOW, "Bash"), "/proj")
-    allowed = decide_call(BASH, "{}", facts, _context("> /proj/log", Behavior.ALLOW, "Bash"), "/proj")
+    denied = decide_call(BASH, "{}", analysis, _context("> /proj/link", tool="Bash"), "/proj")
+    unnamed = decide_call(BASH, "{}", analysis, _context("> /proj/link", Behavior.ALLOW, "Bash"), "/proj")
+    allowed = decide_call(BASH, "{}", analysis, _context("> /proj/log", Behavior.ALLOW, "Bash"), "/proj")
 
     assert [each.behavior for each in (denied, unnamed, allowed)] == [Behavior.DENY, Behavior.ASK, Behavior.ALLOW]
 
@@ -85,7 +85,7 @@ def test_a_call_that_waits_is_looked_at_with_the_folder_of_a_new_rule_in_mind(
 ) -> None:
     found = site("/vault/gate")
     named = found.model_copy(update={"paths": (found.paths[0].model_copy(update={"named": ("/front/gate",)}),)})
-    play = Play([calls("a Paint"), text("Done.")], facts={"a": [found, named]})
+    play = Play([calls("a Paint"), text("Done.")], analysis={"a": [found, named]})
     play.say("Paint the gate")
     play.run()
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhaul.agent.permission.call_facts import CallFacts, PathFact, SubCommand
+from longhaul.agent.permission.call_analysis import CallAnalysis, PathUse, SubCommand
 from longhaul.agent.permission.rule_matching import allow_matches
 from longhaul.agent.permission.rulebook import suggest_rules
 from longhaul.agent.values.conversation.tools import ToolDescriptor
@@ -12,8 +12,8 @@ ROOT = "/proj"
 
 def _suggested(*lines: str, tool: str = "Bash", **more: str) -> list[str | None]:
     commands = tuple(SubCommand(words=tuple(line.split())) for line in lines)
-    facts = CallFacts.model_validate({"commands": commands, **more})
-    return [rule.rule_content for rule in suggest_rules(ToolDescriptor(name=tool), facts, ROOT)]
+    analysis = CallAnalysis.model_validate({"commands": commands, **more})
+    return [rule.rule_content for rule in suggest_rules(ToolDescriptor(name=tool), analysis, ROOT)]
 
 
 @pytest.mark.parametrize(
@@ -79,15 +79,15 @@ def test_each_part_gets_its_rule_and_one_without_leaves_none() -> None:
 
 
 def test_read_only_parts_need_no_rule() -> None:
-    facts = CallFacts(commands=(SubCommand(words=("ls",), read_only=True), SubCommand(words=("git", "add", "."))))
+    analysis = CallAnalysis(commands=(SubCommand(words=("ls",), read_only=True), SubCommand(words=("git", "add", "."))))
 
-    assert [rule.rule_content for rule in suggest_rules(ToolDescriptor(name="Bash"), facts, ROOT)] == ["git add ."]
+    assert [rule.rule_content for rule in suggest_rules(ToolDescriptor(name="Bash"), analysis, ROOT)] == ["git add ."]
 
 
 def test_nothing_is_suggested_for_danger() -> None:
     assert _suggested("git add .", safety="much") == []
     assert _suggested("git add .", not_understood="a loop") == []
-    danger = CallFacts(paths=(PathFact(path="/proj/.env", danger="secret"),))
+    danger = CallAnalysis(paths=(PathUse(path="/proj/.env", danger="secret"),))
     assert suggest_rules(ToolDescriptor(name="Read"), danger, ROOT) == ()
 
 
@@ -103,9 +103,9 @@ def test_nothing_is_suggested_for_danger() -> None:
     ],
 )
 def test_file_tools_get_the_folder_within_the_workspace_else_the_file(path: str, inside: bool, expected: str) -> None:
-    facts = CallFacts(paths=(PathFact(path=path, access="write", inside=inside),))
+    analysis = CallAnalysis(paths=(PathUse(path=path, access="write", inside=inside),))
 
-    (rule,) = suggest_rules(ToolDescriptor(name="Write"), facts, ROOT)
+    (rule,) = suggest_rules(ToolDescriptor(name="Write"), analysis, ROOT)
 
     assert (rule.tool_name, rule.rule_content, rule.behavior.value) == ("Write", expected, "allow")
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhaul.agent.permission.call_facts import CallFacts, PathFact, SubCommand
+from longhaul.agent.permission.call_analysis import CallAnalysis, PathUse, SubCommand
 from longhaul.agent.permission.decision_table import decide_call
 from longhaul.agent.permission.rule_matching import path_matches
 from longhaul.agent.values.conversation.tools import ToolDescriptor
@@ -49,8 +49,8 @@ SUBSETS = [set(names) for names in ([], ["allow"], ["ask"], ["deny"], ["allow", 
 @pytest.mark.parametrize("mode", MODES)
 def test_each_combination_comes_to_what_the_steps_say(mode: str) -> None:
     for rules, reads, safety, edits in product(SUBSETS, (False, True), (False, True), (False, True)):
-        path = PathFact(path=f"{ROOT}/a.py", access="write", inside=True)
-        facts = CallFacts(
+        path = PathUse(path=f"{ROOT}/a.py", access="write", inside=True)
+        analysis = CallAnalysis(
             read_only=reads and not edits,
             paths=(path,) if edits else (),
             commands=(SubCommand(words=("touch", "a.py"), read_only=reads and not edits, edits_only=edits),),
@@ -61,7 +61,7 @@ def test_each_combination_comes_to_what_the_steps_say(mode: str) -> None:
             rules=tuple(PermissionRule(tool_name="Bash", behavior=Behavior(name)) for name in sorted(rules)),
         )
 
-        decided = decide_call(BASH, "{}", facts, context, ROOT).behavior.value
+        decided = decide_call(BASH, "{}", analysis, context, ROOT).behavior.value
 
         told = step_by_step(mode, rules, reads=reads and not edits, safety=safety, edits=edits)
         assert decided == told, (mode, rules, reads, safety, edits)
@@ -69,15 +69,15 @@ def test_each_combination_comes_to_what_the_steps_say(mode: str) -> None:
 
 WORDS = st.lists(st.sampled_from(["git", "rm", "-rf", "push", "a.py", "npm", "test"]), min_size=1, max_size=3)
 PATHS = st.sampled_from(["/proj/a.py", "/proj/src/b", "/etc/hosts", "/home/ana/.ssh/id", "/proj/.env"])
-FACTS = st.builds(
-    CallFacts,
+ANALYSIS = st.builds(
+    CallAnalysis,
     read_only=st.booleans(),
     commands=st.lists(
         st.builds(SubCommand, words=WORDS.map(tuple), read_only=st.booleans(), edits_only=st.booleans()), max_size=3
     ).map(tuple),
     paths=st.lists(
         st.builds(
-            PathFact,
+            PathUse,
             path=PATHS,
             access=st.sampled_from(["read", "write"]),
             inside=st.booleans(),
@@ -98,25 +98,25 @@ RULE = st.builds(
     behavior=st.sampled_from(Behavior),
 )
 CASES = st.tuples(
-    st.sampled_from([BASH, WRITE, READ]), FACTS, st.lists(RULE, max_size=5), st.sampled_from(PermissionMode)
+    st.sampled_from([BASH, WRITE, READ]), ANALYSIS, st.lists(RULE, max_size=5), st.sampled_from(PermissionMode)
 )
 
 
-def decided(tool: ToolDescriptor, facts: CallFacts, rules: list[PermissionRule], mode: PermissionMode) -> int:
+def decided(tool: ToolDescriptor, analysis: CallAnalysis, rules: list[PermissionRule], mode: PermissionMode) -> int:
     context = PermissionContext(mode=mode, rules=tuple(rules), working_directories=("/lib",))
-    return STRICTNESS[decide_call(tool, '{"command": "x"}', facts, context, ROOT).behavior.value]
+    return STRICTNESS[decide_call(tool, '{"command": "x"}', analysis, context, ROOT).behavior.value]
 
 
 @given(CASES, RULE, st.integers(0, 5))
 def test_a_further_deny_or_ask_rule_never_makes_anything_more_allowed(
-    case: tuple[ToolDescriptor, CallFacts, list[PermissionRule], PermissionMode], rule: PermissionRule, place: int
+    case: tuple[ToolDescriptor, CallAnalysis, list[PermissionRule], PermissionMode], rule: PermissionRule, place: int
 ) -> None:
-    tool, facts, rules, mode = case
+    tool, analysis, rules, mode = case
     strict = rule if rule.behavior is not Behavior.ALLOW else rule.model_copy(update={"behavior": Behavior.DENY})
 
     before, after = (
-        decided(tool, facts, rules, mode),
-        decided(tool, facts, [*rules[:place], strict, *rules[place:]], mode),
+        decided(tool, analysis, rules, mode),
+        decided(tool, analysis, [*rules[:place], strict, *rules[place:]], mode),
     )
 
     if strict.behavior is Behavior.DENY:
@@ -128,23 +128,23 @@ def test_a_further_deny_or_ask_rule_never_makes_anything_more_allowed(
 
 @given(CASES, RULE)
 def test_a_further_allow_rule_never_makes_anything_stricter(
-    case: tuple[ToolDescriptor, CallFacts, list[PermissionRule], PermissionMode], rule: PermissionRule
+    case: tuple[ToolDescriptor, CallAnalysis, list[PermissionRule], PermissionMode], rule: PermissionRule
 ) -> None:
-    tool, facts, rules, mode = case
+    tool, analysis, rules, mode = case
     allow = rule.model_copy(update={"behavior": Behavior.ALLOW})
 
-    assert decided(tool, facts, [*rules, allow], mode) <= decided(tool, facts, rules, mode)
+    assert decided(tool, analysis, [*rules, allow], mode) <= decided(tool, analysis, rules, mode)
 
 
 @given(CASES, st.randoms())
 def test_the_order_of_rules_does_not_matter(
-    case: tuple[ToolDescriptor, CallFacts, list[PermissionRule], PermissionMode], random: Random
+    case: tuple[ToolDescriptor, CallAnalysis, list[PermissionRule], PermissionMode], random: Random
 ) -> None:
-    tool, facts, rules, mode = case
+    tool, analysis, rules, mode = case
     shuffled = list(rules)
     random.shuffle(shuffled)
 
-    assert decided(tool, facts, shuffled, mode) == decided(tool, facts, rules, mode)
+    assert decided(tool, analysis, shuffled, mode) == decided(tool, analysis, rules, mode)
 
 
 @pytest.mark.parametrize("tool_name", ["Read", "Write", "Edit", "Bash"])
@@ -152,7 +152,7 @@ def test_the_order_of_rules_does_not_matter(
 def test_bypass_asks_where_a_rule_about_paths_could_not_be_disproven(tool_name: str, behavior: str) -> None:
     rule = PermissionRule(tool_name=tool_name, rule_content="/secrets/**", behavior=Behavior(behavior))
     context = PermissionContext(mode=PermissionMode.BYPASS, rules=(rule,))
-    unclear = CallFacts(not_understood="an expansion")
+    unclear = CallAnalysis(not_understood="an expansion")
 
     decision = decide_call(BASH, '{"command": "cat $X"}', unclear, context, ROOT)
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from longhaul.agent.permission.call_facts import Boundary, CallFacts, PathFact, SubCommand
+from longhaul.agent.permission.call_analysis import Boundary, CallAnalysis, PathUse, SubCommand
 from longhaul.agent.permission.decision_table import PermissionDecision, decide_call, decide_planning
 from longhaul.agent.permission.preview import preview
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
@@ -13,14 +13,14 @@ from longhaul.agent.values.permission import Behavior, PermissionContext, Permis
 ROOT = "/proj"
 BASH = ToolDescriptor(name="Bash")
 READ = ToolDescriptor(name="Read", read_only=True)
-INSIDE = PathFact(path="/proj/a.py", inside=True)
+INSIDE = PathUse(path="/proj/a.py", inside=True)
 WHY = "bubblewrap is not installed"
 
 
-def read(boundary: Boundary = "none") -> CallFacts:
+def read(boundary: Boundary = "none") -> CallAnalysis:
     """Of `cat a.py`."""
     command = SubCommand(words=("cat", "a.py"), read_only=True)
-    return CallFacts(
+    return CallAnalysis(
         read_only=True,
         commands=(command,),
         paths=(INSIDE,),
@@ -29,7 +29,7 @@ def read(boundary: Boundary = "none") -> CallFacts:
     )
 
 
-def edit(boundary: Boundary = "none") -> CallFacts:
+def edit(boundary: Boundary = "none") -> CallAnalysis:
     """Of `touch a.py`."""
     command = SubCommand(words=("touch", "a.py"), edits_only=True)
     path = INSIDE.model_copy(update={"access": "write"})
@@ -37,11 +37,11 @@ def edit(boundary: Boundary = "none") -> CallFacts:
 
 
 def decided(
-    facts: CallFacts, mode: str = "default", *allowed: str, command: str = "cat a.py", tool: ToolDescriptor = BASH
+    analysis: CallAnalysis, mode: str = "default", *allowed: str, command: str = "cat a.py", tool: ToolDescriptor = BASH
 ) -> PermissionDecision:
     rules = tuple(PermissionRule(tool_name="Bash", rule_content=content) for content in allowed)
     context = PermissionContext(mode=PermissionMode(mode), rules=rules)
-    return decide_call(tool, json.dumps({"command": command}), facts, context, ROOT)
+    return decide_call(tool, json.dumps({"command": command}), analysis, context, ROOT)
 
 
 @pytest.mark.parametrize(
@@ -115,24 +115,24 @@ def test_nothing_that_a_shell_could_read_in_another_way_does(command: str) -> No
 
 
 def test_plainness_is_no_proof() -> None:
-    outside = read().model_copy(update={"paths": (PathFact(path="/etc"),)})
+    outside = read().model_copy(update={"paths": (PathUse(path="/etc"),)})
 
     assert decided(outside, command="ls /etc").behavior is Behavior.ASK
     assert decided(read().model_copy(update={"read_only": False}), command="ls").behavior is Behavior.ASK
 
 
 def test_tools_that_need_no_sandbox_are_not_asked_about() -> None:
-    assert decided(CallFacts(paths=(INSIDE,)), tool=READ).behavior is Behavior.ALLOW
+    assert decided(CallAnalysis(paths=(INSIDE,)), tool=READ).behavior is Behavior.ALLOW
 
 
 @pytest.mark.parametrize(
     ("boundary", "behavior"), [("none", Behavior.ASK), ("off", Behavior.ALLOW), ("proven", Behavior.ALLOW)]
 )
 def test_while_planning_a_person_is_asked_too(boundary: Boundary, behavior: Behavior) -> None:
-    def planned(facts: CallFacts) -> Behavior:
+    def planned(analysis: CallAnalysis) -> Behavior:
         rules = (PermissionRule(tool_name="Bash"),)
         return decide_planning(
-            BASH, '{"command": "cat a.py"}', facts, PermissionContext(rules=rules), ROOT, ""
+            BASH, '{"command": "cat a.py"}', analysis, PermissionContext(rules=rules), ROOT, ""
         ).behavior
 
     assert planned(read(boundary)) is behavior

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from longhaul.agent.life.imported_state import read_state
-from longhaul.agent.permission.call_facts import CallFacts, brings_in, goes_out
+from longhaul.agent.incarnation.imported_state import read_state
+from longhaul.agent.permission.call_analysis import CallAnalysis, brings_in, goes_out
 from longhaul.agent.permission.decision_table import REFUSED, decide_call, decide_planning
 from longhaul.agent.permission.rulebook import BadRule, check_rule, may_grant
 from longhaul.agent.plain.errors import ImportProblem
@@ -16,17 +16,17 @@ FETCH = ToolDescriptor(name="WebFetch", effect=Effect.READ, untrusted=True)
 ALLOW, ASK, DENY = Behavior.ALLOW, Behavior.ASK, Behavior.DENY
 
 
-def asking(*hosts: str) -> CallFacts:
-    return CallFacts(read_only=True, hosts=hosts)
+def asking(*hosts: str) -> CallAnalysis:
+    return CallAnalysis(read_only=True, hosts=hosts)
 
 
 def rule(behavior: Behavior, content: str | None = None) -> PermissionRule:
     return PermissionRule(tool_name="WebFetch", rule_content=content, behavior=behavior)
 
 
-def decided(facts: CallFacts, *rules: PermissionRule, mode: str = "default") -> Behavior:
+def decided(analysis: CallAnalysis, *rules: PermissionRule, mode: str = "default") -> Behavior:
     context = PermissionContext(rules=rules, mode=PermissionMode(mode))
-    return decide_call(FETCH, "{}", facts, context, "/proj").behavior
+    return decide_call(FETCH, "{}", analysis, context, "/proj").behavior
 
 
 def test_without_a_rule_a_person_is_asked_and_offered_this_host() -> None:
@@ -88,7 +88,7 @@ def test_a_plan_is_made_with_what_rules_open() -> None:
 
 
 def test_where_the_worker_could_not_look_a_deny_rule_keeps_the_call_from_running() -> None:
-    unseen = CallFacts(not_understood="no worker looked")
+    unseen = CallAnalysis(not_understood="no worker looked")
 
     assert decided(unseen, rule(DENY, "domain:tides.example"), mode="bypass") is ASK
 
@@ -144,7 +144,7 @@ def test_rules_of_elsewhere_that_would_bind_less_here_are_refused() -> None:
 
 
 def test_a_page_taints_and_what_is_asked_for_goes_out() -> None:
-    facts = asking("tides.example")
+    analysis = asking("tides.example")
 
-    assert brings_in(FETCH, facts, "WebFetch", outside=False) == "'WebFetch' brought in what others wrote"
-    assert goes_out(FETCH, facts) == "it asks 'tides.example'"
+    assert brings_in(FETCH, analysis, "WebFetch", outside=False) == "'WebFetch' brought in what others wrote"
+    assert goes_out(FETCH, analysis) == "it asks 'tides.example'"

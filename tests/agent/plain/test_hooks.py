@@ -8,7 +8,7 @@ from longhaul.agent.plain.hooks import Hooks, UnknownHook
 
 
 def adding(letter: str) -> Any:
-    """A hook that adds a letter to what was given, or came."""
+    """A hook that adds an operation to what was given, or came."""
     return lambda who, *texts: f"{texts[-1]}{letter}"
 
 

@@ -1,4 +1,4 @@
-"""How much a letter may hold is asked of its bytes, and the answer does not depend on how they are spelt."""
+"""How much an operation may hold is asked of its bytes, and the answer does not depend on how they are spelt."""
 
 import contextlib
 import json

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from longhaul.agent.plain.errors import what_is_wrong
-from longhaul.agent.values.budget import LIMITS, Amount, Budget, Price, Raise, Spending, Tariff, shown
+from longhaul.agent.values.budget import LIMITS, Amount, Budget, Price, Raise, Spending, Tariff, limit_text
 from longhaul.agent.values.conversation.messages import Usage
 
 AMOUNTS = st.builds(Amount, tokens=st.integers(0, 10_000), nanos=st.integers(0, 10**10), calls=st.integers(0, 3))
@@ -76,10 +76,15 @@ def test_a_call_costs_what_its_tokens_cost_and_at_most_what_they_may() -> None:
 
 
 def test_numbers_are_shown_with_their_units() -> None:
-    assert [shown("cost", 0.0042), shown("cost", 1234.5), shown("calls", 1), shown("tokens", 1200)] == [
+    assert [
+        limit_text("cost", 0.0042),
+        limit_text("cost", 1234.5),
+        limit_text("calls", 1),
+        limit_text("tokens", 1200),
+    ] == [
         *("$0.0042", "$1,234.50", "1 call", "1,200 tokens"),
     ]
-    assert [shown("steps", 2), shown("seconds", 3600.4)] == ["2 steps", "3,600 s"]
+    assert [limit_text("steps", 2), limit_text("seconds", 3600.4)] == ["2 steps", "3,600 s"]
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans(), AMOUNTS, st.integers(0, 2)), max_size=30))

@@ -13,7 +13,7 @@ from longhaul.activities.tools.recall import Recall
 from longhaul.activities.tools.registry import default_tools
 from longhaul.activities.tools.web import WebFetch, WebSearch
 from longhaul.agent.decisions.session_tools.all_session_tools import INSIDE
-from longhaul.agent.letters.bodies import Compact, Configure
+from longhaul.agent.operations.bodies import Compact, Configure
 from longhaul.agent.plain.errors import what_is_wrong
 from longhaul.agent.plain.text import did_you_mean
 from longhaul.agent.values.spec.agent_spec import AgentSpec
@@ -162,7 +162,7 @@ def test_a_misspelt_name_is_refused_with_the_nearest(where: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("letter", "body", "sentence"),
+    ("operation", "body", "sentence"),
     [
         (Configure, {"model": "opena:x"}, "did you mean 'openai:x'?"),
         (Configure, {"model": "ai:xai:grok-4.7"}, "did you mean 'xai:grok-4.7'?"),
@@ -173,9 +173,11 @@ def test_a_misspelt_name_is_refused_with_the_nearest(where: str) -> None:
         (Compact, {"context_config": {"summary_schema": {"properties": {}}}}, "has to describe an object"),
     ],
 )
-def test_a_letter_with_a_misspelt_name_is_refused(letter: type[BaseModel], body: dict[str, Any], sentence: str) -> None:
+def test_an_operation_with_a_misspelt_name_is_refused(
+    operation: type[BaseModel], body: dict[str, Any], sentence: str
+) -> None:
     with pytest.raises(ValidationError) as refusal:
-        letter.model_validate(body)
+        operation.model_validate(body)
 
     said = what_is_wrong(refusal.value)
     assert sentence in said

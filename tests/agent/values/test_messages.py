@@ -110,11 +110,11 @@ def test_blocks_may_come_as_dicts_and_from_any_iterable() -> None:
 
 
 def test_a_text_that_goes_on_with_a_broken_off_one_begins_no_line() -> None:
-    begun, on = {"type": "text", "text": "The har"}, {"type": "text", "text": "bour", "extras": {CONTINUES: True}}
+    started, on = {"type": "text", "text": "The har"}, {"type": "text", "text": "bour", "extras": {CONTINUES: True}}
     thought = {"type": "thinking", "thinking": "Where was I?"}
 
-    assert AssistantMsg("lamp", [begun, thought, on, begun]).get_text_content() == "The harbour\nThe har"
-    assert AssistantMsg("lamp", [on, begun]).get_text_content(separator=" ") == "bour The har"
+    assert AssistantMsg("lamp", [started, thought, on, started]).get_text_content() == "The harbour\nThe har"
+    assert AssistantMsg("lamp", [on, started]).get_text_content(separator=" ") == "bour The har"
 
 
 def test_a_message_tells_its_calls_and_its_results() -> None:
@@ -194,7 +194,7 @@ def test_a_message_is_plain_where_no_block_has_what_a_provider_may_refuse() -> N
     assert not any(AssistantMsg("mason", [TextBlock(text="So:"), block]).is_plain for block in particular)
 
 
-def test_a_message_with_other_content_is_looked_at_anew() -> None:
+def test_a_message_with_other_content_is_looked_at_again() -> None:
     message = UserMsg("ana", [PICTURE])
     assert not message.is_plain
 

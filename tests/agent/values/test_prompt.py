@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from longhaul.agent import entries as e
-from longhaul.agent.fold.ledger import Anchor
-from longhaul.agent.record import Record
+from longhaul.agent.journal import Journal
+from longhaul.agent.reducer.session_state import CachedPrefix
 from longhaul.agent.values.conversation.messages import FinishedReason, HintBlock, UserMsg
 from longhaul.agent.values.conversation.prompt import (
     BadPromptTemplate,
@@ -173,18 +173,18 @@ def test_what_is_left_of_the_window_is_said_when_half_of_it_is_used() -> None:
     assert state_hint("2031-05-06T07:08:09Z", 9_000, 0).count("\n") == 0
 
 
-def begun(*found: e.Prepared) -> Record:
+def started(*found: e.Prepared) -> Journal:
     """A session with as many replies begun, one after the other, as there are findings."""
-    record = Record.of([e.SessionOpened(session_id="wall", spec=AgentSpec(model="scripted:x"), seq=1)])
+    journal = Journal.of([e.SessionOpened(session_id="wall", spec=AgentSpec(model="scripted:x"), seq=1)])
     for number, prepared in enumerate(found):
         asked = (UserMsg("user", f"Question {number}"),)
-        record.write(
+        journal.write(
             e.RequestAccepted(request_id=f"q{number}", reply_id=f"r{number}", body_digest="", messages=asked), NOON
         )
-        record.write(e.ReplyStarted(reply_id=f"r{number}"), NOON)
-        record.write(prepared, NOON)
-        record.write(e.ReplyFinished(reply_id=f"r{number}", reason=FinishedReason.COMPLETED), NOON)
-    return record
+        journal.write(e.ReplyStarted(reply_id=f"r{number}"), NOON)
+        journal.write(prepared, NOON)
+        journal.write(e.ReplyFinished(reply_id=f"r{number}", reason=FinishedReason.COMPLETED), NOON)
+    return journal
 
 
 def found(**fields: Any) -> e.Prepared:
@@ -193,30 +193,30 @@ def found(**fields: Any) -> e.Prepared:
 
 @pytest.mark.proves("C1")
 def test_hints_stand_behind_the_request_and_stay_where_they_are() -> None:
-    record = begun(found(hints=(hint_message("Noon.", "runtime_state"),)), found())
+    journal = started(found(hints=(hint_message("Noon.", "runtime_state"),)), found())
 
-    first, hint, second = record.state.context
+    first, hint, second = journal.state.context
 
     assert (first.get_text_content(), second.get_text_content()) == ("Question 0", "Question 1")
     assert hint.content == (HintBlock(hint="Noon.", source="runtime_state"),)
     assert hint.created_at == "2025-11-25T12:00:00.000+00:00"
-    assert len(record.context.marks) == 3
+    assert len(journal.context.marks) == 3
 
 
 def test_a_hint_is_no_part_of_the_reply_that_people_read() -> None:
-    record = begun(found(hints=(hint_message("Noon.", "runtime_state"),)))
+    journal = started(found(hints=(hint_message("Noon.", "runtime_state"),)))
 
-    reply = reply_message(record, "r0")
+    reply = reply_message(journal, "r0")
 
     assert reply is not None
     assert reply.content == ()
 
 
 def test_a_prompt_that_did_not_come_again_is_the_one_before() -> None:
-    record = begun(found(), found(system_prompt="Lay bricks.", prompt_digest="p"), found())
+    journal = started(found(), found(system_prompt="Lay bricks.", prompt_digest="p"), found())
 
-    assert (record.provided.system_prompt, record.provided.prompt_digest) == ("Lay bricks.", "p")
-    assert begun(found()).provided.system_prompt is None
+    assert (journal.provided.system_prompt, journal.provided.prompt_digest) == ("Lay bricks.", "p")
+    assert started(found()).provided.system_prompt is None
 
 
 @pytest.mark.parametrize(
@@ -230,17 +230,17 @@ def test_a_prompt_that_did_not_come_again_is_the_one_before() -> None:
 def test_a_new_prompt_is_told_where_the_beginning_is_of_use(
     tokens: int, tools: tuple[ToolDescriptor, ...] | None, is_told: bool
 ) -> None:
-    record = begun(found(system_prompt="Lay bricks.", prompt_digest="p"))
-    record.context.anchor, record.context.tokens = Anchor("d", 1), tokens
+    journal = started(found(system_prompt="Lay bricks.", prompt_digest="p"))
+    journal.context.cached_prefix, journal.context.tokens = CachedPrefix("d", 1), tokens
     asked = (UserMsg("user", "And now?"),)
-    record.write(e.RequestAccepted(request_id="q", reply_id="r", body_digest="", messages=asked), NOON)
-    record.write(e.ReplyStarted(reply_id="r"), NOON)
-    record.write(found(system_prompt="Lay stones.", prompt_digest="p2", tools=tools), NOON)
+    journal.write(e.RequestAccepted(request_id="q", reply_id="r", body_digest="", messages=asked), NOON)
+    journal.write(e.ReplyStarted(reply_id="r"), NOON)
+    journal.write(found(system_prompt="Lay stones.", prompt_digest="p2", tools=tools), NOON)
 
-    blocks = [block for message in record.state.context for block in message.content]
+    blocks = [block for message in journal.state.context for block in message.content]
     hints = [block.hint for block in blocks if isinstance(block, HintBlock)]
     assert hints == ([new_prompt("Lay bricks.", "Lay stones.")] if is_told else [])
-    assert record.provided.system_prompt == ("Lay bricks." if is_told else "Lay stones.")
+    assert journal.provided.system_prompt == ("Lay bricks." if is_told else "Lay stones.")
 
 
 def test_of_a_new_prompt_only_what_changed_is_told() -> None:

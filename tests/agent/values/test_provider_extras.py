@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from longhaul.agent.entries import LeftOut
-from longhaul.agent.fold.context_state import suspects, without
+from longhaul.agent.reducer.context_state import suspects, without
 from longhaul.agent.values.conversation.messages import (
     AssistantMsg,
     ContentBlock,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.permission.decision_table import decide_call
 from longhaul.agent.permission.rulebook import BadRule, check_rule
 from longhaul.agent.values.permission import PermissionContext, PermissionRule
@@ -74,7 +74,7 @@ def test_the_model_reads_which_agents_there_are_and_the_bounds() -> None:
 )
 def test_rules_speak_of_the_agent_that_is_started(rule: dict[str, str], agent: str, behavior: str) -> None:
     context = PermissionContext(rules=(PermissionRule.model_validate({"tool_name": "Agent", **rule}),))
-    facts = CallFacts(read_only=True)
+    facts = CallAnalysis(read_only=True)
 
     decision = decide_call(AGENT_TOOL, f'{{"agent": "{agent}", "task": "look"}}', facts, context, "/site")
 

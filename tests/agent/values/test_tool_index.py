@@ -7,7 +7,7 @@ import pytest
 
 from longhaul.activities.context.tokens import TokenCounter
 from longhaul.activities.tools.registry import Toolbox
-from longhaul.activities.tools.session_tools import inside_tools
+from longhaul.activities.tools.session_tools import in_workflow_tools
 from longhaul.agent.values.conversation.messages import ToolCallBlock
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.tool_index import (
@@ -30,7 +30,7 @@ NINE = tuple(
     for server, tools in listed().items()
     for tool in tools
 )
-LOOKUP = Toolbox(inside_tools()).descriptors([FIND_TOOLS, CALL_TOOL])
+LOOKUP = Toolbox(in_workflow_tools()).descriptors([FIND_TOOLS, CALL_TOOL])
 READ = ToolDescriptor(name="Read", description="Reads a file.", read_only=True)
 
 

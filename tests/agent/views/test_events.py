@@ -3,16 +3,16 @@
 import pytest
 
 from longhaul.agent.entries import CallUnsettled
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.values.conversation.messages import ErrorInfo, HintBlock, TextBlock, ThinkingBlock, ToolResultState
 from longhaul.agent.values.spec.agent_spec import ReActConfig
 from longhaul.agent.views.event_types import AgentEvent
-from longhaul.agent.views.events import EventFold
+from longhaul.agent.views.events import EventReducer
 from tests.agent.play import SPEC, Line, Play, calls, text
 
 
 def _events(play: Play) -> list[AgentEvent]:
-    return EventFold().catch_up(play.record.log)
+    return EventReducer().catch_up(play.journal.log)
 
 
 def _types(play: Play) -> list[str]:
@@ -47,7 +47,7 @@ def test_an_answer_with_thought_is_told_block_by_block() -> None:
     assert [event.id for event in events] == [str(number) for number in range(1, 12)]
     assert {event.reply_id for event in events} == {"reply-of-r1"}
     assert (events[0].session_id, events[0].name, events[0].role) == (
-        play.record.state.session_id,
+        play.journal.state.session_id,
         "mason",
         "assistant",
     )
@@ -56,7 +56,7 @@ def test_an_answer_with_thought_is_told_block_by_block() -> None:
     assert events[7].block_id == "5.2"
     assert (events[9].input_tokens, events[9].output_tokens) == (10, 3)
     assert (events[9].created_at, events[9].finished_reason) == ("2025-11-25T12:00:00.004+00:00", "completed")
-    assert (events[10].finished_reason, events[10].session_id) == ("completed", play.record.state.session_id)
+    assert (events[10].finished_reason, events[10].session_id) == ("completed", play.journal.state.session_id)
 
 
 def test_an_event_says_nothing_that_it_does_not_know() -> None:
@@ -103,7 +103,7 @@ def test_an_approved_call_is_told_from_question_to_result() -> None:
 
 
 def test_a_second_question_shows_the_edited_arguments() -> None:
-    elsewhere = CallUnsettled(call_id="a", facts=CallFacts(cwd="/b"), reason="it had moved")
+    elsewhere = CallUnsettled(call_id="a", analysis=CallAnalysis(cwd="/b"), reason="it had moved")
     play = Play([calls("a Paint"), text("Done.")], outcomes={"a": [elsewhere]})
     play.say("Paint")
     play.run()
@@ -115,7 +115,7 @@ def test_a_second_question_shows_the_edited_arguments() -> None:
 
 
 def test_a_call_that_is_allowed_twice_starts_its_result_once() -> None:
-    elsewhere = CallUnsettled(call_id="a", facts=CallFacts(cwd="/b"), reason="it had moved")
+    elsewhere = CallUnsettled(call_id="a", analysis=CallAnalysis(cwd="/b"), reason="it had moved")
     play = Play([calls("a Look"), text("Done.")], outcomes={"a": [elsewhere]})
     play.say("Look")
     play.run()
@@ -194,18 +194,18 @@ def test_failures_and_the_limit_of_rounds_are_told() -> None:
 
 def test_a_fold_that_follows_a_growing_log_tells_the_same_as_one_that_reads_it_at_once() -> None:
     play = Play([calls("a Paint"), text("Done.")])
-    following = EventFold()
+    following = EventReducer()
     play.say("Paint")
     play.run()
-    first = len(following.catch_up(play.record.log))
-    assert following.catch_up(play.record.log)[first:] == []
+    first = len(following.catch_up(play.journal.log))
+    assert following.catch_up(play.journal.log)[first:] == []
     play.allow("a")
     play.run()
 
-    assert following.catch_up(play.record.log) == _events(play)
+    assert following.catch_up(play.journal.log) == _events(play)
 
 
-def test_refusals_and_a_roll_over_move_no_number() -> None:
+def test_refusals_and_a_continue_as_new_move_no_number() -> None:
     play = Play([calls("a Paint"), text("Done.")])
     play.say("Paint")
     for number in range(150):
@@ -213,7 +213,7 @@ def test_refusals_and_a_roll_over_move_no_number() -> None:
     play.run()
     before = _events(play)
 
-    play.roll_over()
+    play.continue_as_new()
 
     assert _events(play) == before
     play.allow("a")
@@ -226,7 +226,7 @@ def test_of_the_calls_of_a_long_reply_only_open_ones_are_remembered() -> None:
     play.say("Look around, then paint")
     play.run()
 
-    told, left = _events(play), EventFold().pass_over(play.record.log)
+    told, left = _events(play), EventReducer().pass_over(play.journal.log)
 
     assert [event.tool_call_id for event in told if event.type == "TOOL_RESULT_END"] == [f"c{n}" for n in range(20)]
     assert list(left.calls) == ["last"]

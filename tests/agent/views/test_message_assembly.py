@@ -20,8 +20,8 @@ from longhaul.agent.values.conversation.messages import (
 )
 from longhaul.agent.values.spec.agent_spec import ReActConfig
 from longhaul.agent.views.event_types import AgentEvent, Live
-from longhaul.agent.views.events import EventFold
-from longhaul.agent.views.transcript import ReplyFold, reply_message
+from longhaul.agent.views.events import EventReducer
+from longhaul.agent.views.transcript import ReplyReducer, reply_message
 from tests.agent.play import SPEC, Line, Play, calls, text
 
 REPLY = "reply-of-r1"
@@ -31,17 +31,17 @@ SIGNED = ThinkingBlock.model_validate({"thinking": "hm", "signature": "s-1"})
 
 
 def recorded(play: Play) -> Msg:
-    message = reply_message(play.record, REPLY)
+    message = reply_message(play.journal, REPLY)
     assert message is not None
     return message
 
 
 def events(play: Play) -> list[AgentEvent]:
-    return EventFold().catch_up(play.record.log)
+    return EventReducer().catch_up(play.journal.log)
 
 
-def fold(told: list[AgentEvent]) -> ReplyFold:
-    folded = ReplyFold(REPLY)
+def reducer(told: list[AgentEvent]) -> ReplyReducer:
+    folded = ReplyReducer(REPLY)
     for event in told:
         folded.take(event)
     return folded
@@ -70,7 +70,7 @@ def test_the_events_of_a_reply_fold_into_its_message(make: object) -> None:
     play.say("Go")
     play.run()
 
-    folded = fold(events(play))
+    folded = reducer(events(play))
 
     assert folded.ended
     assert folded.message() == recorded(play)
@@ -86,7 +86,7 @@ def test_denied_edited_and_interrupted_calls_fold_too() -> None:
     play.tell("interrupt")
     play.run()
 
-    assert fold(events(play)).message() == recorded(play)
+    assert reducer(events(play)).message() == recorded(play)
 
 
 def test_a_result_of_parts_with_metadata_is_whole_again() -> None:
@@ -96,7 +96,7 @@ def test_a_result_of_parts_with_metadata_is_whole_again() -> None:
     play.say("Look")
     play.run()
 
-    folded = fold(events(play)).message()
+    folded = reducer(events(play)).message()
 
     assert folded == recorded(play)
     assert folded.content[1] == result
@@ -111,7 +111,7 @@ def test_parts_behind_pieces_fold_into_the_recorded_result() -> None:
     play.tell("external_result", {"results": [{"id": "a", "output": [PICTURE.model_dump(mode="json")]}]})
     play.run()
 
-    folded = fold(events(play)).message()
+    folded = reducer(events(play)).message()
 
     assert folded == recorded(play)
     (result,) = folded.get_tool_results()
@@ -124,13 +124,13 @@ def test_data_and_hints_of_a_model_fold_into_its_message() -> None:
     play.say("Draw")
     play.run()
 
-    assert fold(events(play)).message() == recorded(play)
+    assert reducer(events(play)).message() == recorded(play)
 
 
 def test_hints_behind_the_request_stand_beside_the_message() -> None:
     told = [AgentEvent(type="HINT_BLOCK", seq=2, reply_id=REPLY, hint="it is noon", source="clock")]
 
-    folded = fold(told)
+    folded = reducer(told)
 
     assert folded.hints == [HintBlock(hint="it is noon", source="clock")]
     assert folded.message().content == ()
@@ -146,7 +146,7 @@ def live(
 
 
 def test_live_text_shows_until_the_record_has_it() -> None:
-    folded = fold([live("MODEL_CALL_START"), live("TEXT_BLOCK_DELTA", "For"), live("TEXT_BLOCK_DELTA", "ty")])
+    folded = reducer([live("MODEL_CALL_START"), live("TEXT_BLOCK_DELTA", "For"), live("TEXT_BLOCK_DELTA", "ty")])
     assert folded.message().content == (TextBlock(text="Forty"),)
 
     play = an_answer()
@@ -159,7 +159,7 @@ def test_live_text_shows_until_the_record_has_it() -> None:
 
 
 def test_what_a_superseded_attempt_has_said_is_forgotten() -> None:
-    folded = fold([live("TEXT_BLOCK_DELTA", "Fifty"), live("CUSTOM", name="restarted", attempt=2)])
+    folded = reducer([live("TEXT_BLOCK_DELTA", "Fifty"), live("CUSTOM", name="restarted", attempt=2)])
     assert folded.message().content == ()
 
     folded.take(live("TEXT_BLOCK_DELTA", "Forty", attempt=2))
@@ -169,7 +169,7 @@ def test_what_a_superseded_attempt_has_said_is_forgotten() -> None:
 
 def test_live_calls_and_their_output_show_beside_each_other() -> None:
     more: Any = {"tool_call_id": "a", "tool_call_name": "Bash"}
-    folded = fold(
+    folded = reducer(
         [
             live("TOOL_CALL_DELTA", '{"command"', block="1", **more),
             live("TOOL_CALL_DELTA", ': "ls"}', block="1", **more),
@@ -191,7 +191,7 @@ def test_events_told_again_and_those_of_other_replies_change_nothing() -> None:
     told = events(play)
     other = [event.model_copy(update={"reply_id": "another"}) for event in told]
 
-    twice = fold([*told[:9], *other, *told[4:], *told])
+    twice = reducer([*told[:9], *other, *told[4:], *told])
 
     assert twice.message() == recorded(play)
     assert twice.seq == told[-1].seq
@@ -203,4 +203,4 @@ def test_tokens_are_added_up() -> None:
         for seq in (1, 2)
     ]
 
-    assert fold(told).message().usage == Usage(input_tokens=20, cache_creation_input_tokens=8)
+    assert reducer(told).message().usage == Usage(input_tokens=20, cache_creation_input_tokens=8)

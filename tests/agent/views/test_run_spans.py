@@ -46,13 +46,13 @@ def told(spans: list[Span]) -> list[tuple[str, int, int | None, str]]:
 
 @pytest.mark.proves("X15")
 def test_calls_take_as_long_as_they_ran_and_a_wait_ends_with_its_decision() -> None:
-    asks = e.Verdict(call_id="b-1", behavior="ask", reason="no rule allows it")
+    asks = e.CallRuling(call_id="b-1", behavior="ask", reason="no rule allows it")
     given = e.DecisionGiven(call_id="b-1", allow=True)
     spans = run_spans(
         [
             at(0, e.ReplyStarted(reply_id="r")),
             at(4, said(("b-1", "Bash"))),
-            at(5, e.CallsJudged(verdicts=(asks,))),
+            at(5, e.CallsJudged(rulings=(asks,))),
             at(3_605, e.HumanDecided(decisions=(given,), approver="ana")),
             at(3_615, returned("b-1", 7.0)),
             at(3_618, said()),
@@ -79,8 +79,8 @@ def test_what_lasts_has_no_end_and_a_sub_agent_names_its_session() -> None:
         [
             at(0, e.ReplyStarted(reply_id="r")),
             at(1, e.ChildStarted(child=child)),
-            at(2, e.SleepBegun(call_id="s-1", until=NOON, event="tide")),
-            at(3, e.PauseBegun(by="ana", why="fog")),
+            at(2, e.SleepStarted(call_id="s-1", until=NOON, event="tide")),
+            at(3, e.PauseStarted(by="ana", why="fog")),
             at(9, e.PauseEnded(by="ben")),
             at(11, e.WorkerLeft(worker="w-2", doing="run_tool")),
         ]

@@ -3,15 +3,15 @@
 import pytest
 
 from longhaul.agent import entries as e
-from longhaul.agent.life.history import History
+from longhaul.agent.incarnation.history import History
 from longhaul.agent.values.conversation.messages import ErrorInfo
 from longhaul.agent.views.trajectory import Trajectory, TrajectoryEvent, trajectory
-from tests.agent.life.test_history import long_talk
+from tests.agent.incarnation.test_history import long_talk
 from tests.agent.play import Play, calls, text
 
 
 def told(play: Play) -> list[TrajectoryEvent]:
-    return list(trajectory(play.record.log))
+    return list(trajectory(play.journal.log))
 
 
 @pytest.mark.proves("D7")
@@ -58,16 +58,16 @@ def test_a_condensation_names_what_is_forgotten_and_follows_its_request() -> Non
 
     assert [(one.source, one.text, one.by) for one in asked] == [("user", "Keep numbers.", "ana")]
     assert [one.by for one in condensed] == ["summary"] * len(condensed)
-    assert condensed[-1].text == play.record.state.summary
-    shown = {mark.number for mark in play.record.context.marks}
+    assert condensed[-1].text == play.journal.state.summary
+    shown = {mark.number for mark in play.journal.context.marks}
     gone = {number for one in condensed for number in one.forgotten}
     assert gone
-    assert gone | shown == set(range(play.record.messages_total))
+    assert gone | shown == set(range(play.journal.messages_total))
     assert not gone & shown
 
 
 def test_an_overflow_is_a_request_and_other_failures_are_errors() -> None:
-    log = list(Play().record.log)
+    log = list(Play().journal.log)
     play = Play([], keeps=True)
     play.say("Ask", "r1")
     play.begin()
@@ -83,17 +83,17 @@ def test_an_overflow_is_a_request_and_other_failures_are_errors() -> None:
 
 
 def test_from_any_entry_on_the_same_is_told_but_for_what_a_condensation_forgot() -> None:
-    log = long_talk().record.log
+    log = long_talk().journal.log
     whole = [event.model_copy(update={"forgotten": ()}) for event in trajectory(log)]
     cuts = 0
     for cut in range(1, len(log)):
         history = History()
         history.take_all(log[:cut])
-        if history.seam is None:
+        if history.boundary is None:
             continue
         cuts += 1
-        fold = Trajectory(History.at(history.seam).take)
-        told_from_there = [event for entry in log[cut:] for event in fold.take(entry)]
+        reducer = Trajectory(History.at(history.boundary).take)
+        told_from_there = [event for entry in log[cut:] for event in reducer.take(entry)]
 
         assert told_from_there == [event for event in whole if event.seq > log[cut - 1].seq]
     assert cuts > len(log) // 2

@@ -1,4 +1,4 @@
-"""The record as people read it: one message per reply, and pages."""
+"""The journal as people read it: one message per reply, and pages."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def test_a_reply_is_one_message_with_all_of_its_blocks() -> None:
     play.say("How many?")
     play.run()
 
-    message = reply_message(play.record, "reply-of-r1")
+    message = reply_message(play.journal, "reply-of-r1")
 
     assert message is not None
     assert [block.type for block in message.content] == ["text", "tool_call", "tool_result", "text"]
@@ -39,20 +39,20 @@ def test_a_reply_began_when_it_began_though_its_first_messages_are_kept_elsewher
     play = Play([calls("b Paint"), text("Painted.")], keeps=True)
     play.say("Paint it")
     play.run()
-    begun = reply_message(play.record, "reply-of-r1")
-    play.record.keeping.saved, play.record.keeping.saved_messages = (
-        play.record.keeping.changed,
-        play.record.messages_total,
+    started = reply_message(play.journal, "reply-of-r1")
+    play.journal.keeping.saved, play.journal.keeping.saved_messages = (
+        play.journal.keeping.changed,
+        play.journal.messages_total,
     )
-    play.roll_over()
+    play.continue_as_new()
     play.allow("b")
     play.run()
 
-    message = reply_message(play.record, "reply-of-r1")
+    message = reply_message(play.journal, "reply-of-r1")
 
-    assert begun is not None
+    assert started is not None
     assert message is not None
-    assert (message.get_text_content(), message.created_at) == ("Painted.", begun.created_at)
+    assert (message.get_text_content(), message.created_at) == ("Painted.", started.created_at)
 
 
 def test_each_reply_has_its_own_blocks_only() -> None:
@@ -61,7 +61,7 @@ def test_each_reply_has_its_own_blocks_only() -> None:
     play.say("Second?", "r2")
     play.run()
 
-    texts = [reply_message(play.record, f"reply-of-r{number}") for number in (1, 2)]
+    texts = [reply_message(play.journal, f"reply-of-r{number}") for number in (1, 2)]
 
     assert [message.get_text_content() if message else None for message in texts] == ["One.", "Two."]
 
@@ -72,7 +72,7 @@ def test_a_reply_that_waits_names_the_calls_and_shows_how_they_stand() -> None:
     play.say("Go")
     play.run()
 
-    message = reply_message(play.record, "reply-of-r1")
+    message = reply_message(play.journal, "reply-of-r1")
 
     assert message is not None
     assert message.metadata == {"waiting_for": ["b"]}
@@ -85,7 +85,7 @@ def test_a_reply_in_the_making_waits_for_nobody() -> None:
     play.say("Go")
     play.run(hold=True)
 
-    message = reply_message(play.record, "reply-of-r1")
+    message = reply_message(play.journal, "reply-of-r1")
 
     assert message is not None
     assert message.metadata == {}
@@ -94,12 +94,12 @@ def test_a_reply_in_the_making_waits_for_nobody() -> None:
 
 def test_there_is_no_message_of_a_reply_that_never_began() -> None:
     play = Play()
-    assert reply_message(play.record, "reply-of-r1") is None
+    assert reply_message(play.journal, "reply-of-r1") is None
     play.say("Go", "r1")
     play.begin()
 
-    assert reply_message(play.record, "reply-of-r2") is None
-    waiting = reply_message(play.record, "reply-of-r1")
+    assert reply_message(play.journal, "reply-of-r2") is None
+    waiting = reply_message(play.journal, "reply-of-r1")
     assert waiting is not None
     assert waiting.content == ()
 
@@ -110,7 +110,7 @@ def test_a_reply_that_failed_says_why_in_place_of_an_answer() -> None:
     play.say("Go")
     play.run()
 
-    message = reply_message(play.record, "reply-of-r1")
+    message = reply_message(play.journal, "reply-of-r1")
 
     assert message is not None
     assert message.error == gone
@@ -125,7 +125,7 @@ def test_a_reply_that_began_with_nothing_and_said_nothing_has_a_time_of_its_own(
     play.meanwhile.append(lambda: play.tell("interrupt"))
     play.run()
 
-    message = reply_message(play.record, "reply-of-r2")
+    message = reply_message(play.journal, "reply-of-r2")
 
     assert message is not None
     assert "" < message.created_at < message.finished_at

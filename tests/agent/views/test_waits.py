@@ -14,7 +14,7 @@ MINUTE = 60_000
 
 
 def asked_at(play: Play, call_id: str) -> int:
-    return play.record.current.calls[call_id].asked_at
+    return play.journal.current.calls[call_id].asked_at
 
 
 def test_a_decision_ends_the_wait_of_each_call_that_it_is_about() -> None:
@@ -23,7 +23,7 @@ def test_a_decision_ends_the_wait_of_each_call_that_it_is_about() -> None:
         decisions=(e.DecisionGiven(call_id="a", allow=True), e.DecisionGiven(call_id="b", allow=False))
     )
 
-    ended = waits_ended(play.record, decided, asked_at(play, "a") + 2 * MINUTE)
+    ended = waits_ended(play.journal, decided, asked_at(play, "a") + 2 * MINUTE)
 
     assert ended == [Waited("Measure", "person", "answered", 120.0)] * 2
 
@@ -32,13 +32,13 @@ def test_a_result_from_outside_ends_a_wait_and_one_of_a_tool_does_not() -> None:
     play = asking("a Order")
     handed = e.ToolReturned(result=result_of("a", "Order"), outside=True)
 
-    assert waits_ended(play.record, handed, asked_at(play, "a") + 1_500) == [
+    assert waits_ended(play.journal, handed, asked_at(play, "a") + 1_500) == [
         Waited("Order", "outside", "answered", 1.5)
     ]
     running = Play([calls("b Look")])
     running.say("Look")
     running.run(hold=True)
-    assert waits_ended(running.record, e.ToolReturned(result=result_of("b", "Look")), NOON) == []
+    assert waits_ended(running.journal, e.ToolReturned(result=result_of("b", "Look")), NOON) == []
 
 
 @pytest.mark.parametrize(("on_expiry", "ended"), [("deny", 1), ("park", 0)])
@@ -50,7 +50,7 @@ def test_a_call_whose_time_is_over_has_waited_unless_it_waits_on(on_expiry: str,
     play.run()
     over = asked_at(play, "p") + 3_600_000
 
-    waits = waits_ended(play.record, e.DeadlineReached(due=reached(play.record, over)), over)
+    waits = waits_ended(play.journal, e.DeadlineReached(due=reached(play.journal, over)), over)
 
     assert waits == [Waited("Paint", "person", "expired", 3_600.0)] * ended
 
@@ -58,8 +58,8 @@ def test_a_call_whose_time_is_over_has_waited_unless_it_waits_on(on_expiry: str,
 def test_most_entries_end_no_wait() -> None:
     play = asking("a Paint")
 
-    assert waits_ended(play.record, e.Observed(messages=()), NOON) == []
-    assert waits_ended(Play().record, e.HumanDecided(decisions=()), NOON) == []
+    assert waits_ended(play.journal, e.Observed(messages=()), NOON) == []
+    assert waits_ended(Play().journal, e.HumanDecided(decisions=()), NOON) == []
 
 
 def result_of(call_id: str, name: str) -> ToolResultBlock:

@@ -3,7 +3,7 @@
 import pytest
 
 from longhaul.agent import entries as e
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.values.conversation.messages import AssistantMsg, Msg
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
@@ -24,7 +24,7 @@ def edits(*paths: str) -> Play:
     named = {f"edit-{number}": path for number, path in enumerate(paths)}
     play = Play(
         lines=[calls(f"{call_id} Edit", arguments=f'{{"file_path": "{path}"}}') for call_id, path in named.items()],
-        facts={call_id: [site(path)] for call_id, path in named.items()},
+        analysis={call_id: [site(path)] for call_id, path in named.items()},
         tools=(EDIT, LOOK),
     )
     play.say("Wash the walls")
@@ -36,7 +36,7 @@ def edits(*paths: str) -> Play:
 
 
 def rules_of(play: Play, call_id: str) -> list[WouldPass]:
-    return would_pass(play.record, call_id)
+    return would_pass(play.journal, call_id)
 
 
 def test_calls_that_the_rule_covers_are_counted_and_named_the_newest_first() -> None:
@@ -62,9 +62,9 @@ def test_each_is_named_by_the_ends_of_what_it_was_about() -> None:
 
 def test_what_passes_without_it_is_no_merit_of_the_rule() -> None:
     play = edits("/site/north/a", "/site/north/b")
-    context = play.record.state.permission_context
+    context = play.journal.state.permission_context
     rule = PermissionRule(tool_name="Edit", rule_content="/site/north/a")
-    play.record.state.permission_context = context.model_copy(update={"rules": (*context.rules, rule)})
+    play.journal.state.permission_context = context.model_copy(update={"rules": (*context.rules, rule)})
 
     (found,) = rules_of(play, "edit-1")
 
@@ -73,9 +73,9 @@ def test_what_passes_without_it_is_no_merit_of_the_rule() -> None:
 
 def test_what_a_deny_rule_speaks_of_does_not_pass() -> None:
     play = edits("/site/north/a", "/site/north/b")
-    context = play.record.state.permission_context
+    context = play.journal.state.permission_context
     rule = PermissionRule(tool_name="Edit", rule_content="/site/north/a", behavior=Behavior.DENY)
-    play.record.state.permission_context = context.model_copy(update={"rules": (*context.rules, rule)})
+    play.journal.state.permission_context = context.model_copy(update={"rules": (*context.rules, rule)})
 
     (found,) = rules_of(play, "edit-1")
 
@@ -85,7 +85,7 @@ def test_what_a_deny_rule_speaks_of_does_not_pass() -> None:
 def test_what_is_always_confirmed_does_not_pass_by_a_rule() -> None:
     play = edits("/site/north/a", "/site/north/b")
     context = PermissionContext.model_validate({"confirm": "always"})
-    play.record.state.permission_context = context
+    play.journal.state.permission_context = context
 
     (found,) = rules_of(play, "edit-1")
 
@@ -95,11 +95,11 @@ def test_what_is_always_confirmed_does_not_pass_by_a_rule() -> None:
 def test_an_edited_call_is_the_one_that_was_looked_at_after_the_edit() -> None:
     play = edits("/site/north/a", "/site/north/b")
     edited = e.HumanDecided(decisions=(e.DecisionGiven(call_id="edit-0", allow=True, input='{"file_path": "SECRET"}'),))
-    play.record.log.append(edited)
+    play.journal.log.append(edited)
 
     (unseen,) = rules_of(play, "edit-1")
-    play.record.log.append(
-        e.CallsExamined(facts={"edit-0": site("/site/south/z")}, marked={"edit-0": '{"file_path": "(a mark)"}'})
+    play.journal.log.append(
+        e.CallsExamined(analysis={"edit-0": site("/site/south/z")}, marked={"edit-0": '{"file_path": "(a mark)"}'})
     )
     (seen,) = rules_of(play, "edit-1")
 
@@ -115,8 +115,8 @@ def test_of_a_call_that_does_not_wait_nothing_is_said(call_id: str) -> None:
 def test_only_the_newest_are_looked_at_and_a_few_are_named() -> None:
     play = edits("/site/north/a")
     for number in range(120):
-        facts = {f"old-{number}": site(f"/site/north/{number}")}
-        play.record.log.append(e.ModelSaid(message=made(number), facts=facts))
+        analysis = {f"old-{number}": site(f"/site/north/{number}")}
+        play.journal.log.append(e.ModelSaid(message=made(number), analysis=analysis))
 
     (found,) = rules_of(play, "edit-0")
 
@@ -126,8 +126,8 @@ def test_only_the_newest_are_looked_at_and_a_few_are_named() -> None:
 
 def test_what_nothing_was_found_out_about_passes_by_no_rule_of_paths() -> None:
     play = edits("/site/north/a")
-    play.record.log.append(e.ModelSaid(message=made(1), facts={"old-1": CallFacts(arguments_error="no JSON")}))
-    play.record.log.append(e.ModelSaid(message=made(2)))
+    play.journal.log.append(e.ModelSaid(message=made(1), analysis={"old-1": CallAnalysis(arguments_error="no JSON")}))
+    play.journal.log.append(e.ModelSaid(message=made(2)))
 
     (found,) = rules_of(play, "edit-0")
 

@@ -13,7 +13,7 @@ from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.e2e.conftest import Cli
 from tests.limits import SURE_SECONDS
-from tests.workflows.letters import until
+from tests.workflows.operations import until
 from tests.workflows.paying import paid
 
 pytestmark = pytest.mark.server
@@ -89,7 +89,7 @@ async def test_nothing_is_approved_by_saying_nothing_of_what_was_seen(cli: Cli, 
     assert (status.pending, paid(ledger)) == (1, [])
 
 
-async def test_two_people_have_to_approve_and_an_edit_begins_anew(cli: Cli, app: Longhaul) -> None:
+async def test_two_people_have_to_approve_and_an_edit_begins_again(cli: Cli, app: Longhaul) -> None:
     ledger = cli.folder / "ledger"
     session = paying(cli, app, "vault", "ana", tools={"pay": {"approvers": 2}})
     waiting = await session.reply("Pay her")

@@ -72,7 +72,7 @@ def test_the_line_about_the_session_is_cut_to_the_terminals_width(cli: Cli) -> N
     assert above.rstrip().endswith("…")
 
 
-def test_what_is_typed_before_the_chat_has_begun_is_said(cli: Cli) -> None:
+def test_what_is_typed_before_the_chat_has_started_is_said(cli: Cli) -> None:
     model = cli.script({"text": "Good morning."}, {"text": "Good night."})
 
     with Terminal(cli, "chat", "--model", model) as terminal:
@@ -169,7 +169,7 @@ def test_ctrl_c_interrupts_and_the_chat_goes_on_and_another_model_rescues_a_repl
 
     assert seen.code == 0, seen.shown
     assert seen.shown.index("interrupted") < seen.shown.index("> hail") < seen.shown.index("harbour is full.")
-    assert "begun anew" not in seen.shown
+    assert "begun again" not in seen.shown
 
 
 def test_ctrl_c_twice_leaves_and_the_session_goes_on(cli: Cli) -> None:

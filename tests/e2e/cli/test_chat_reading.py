@@ -14,7 +14,7 @@ from longhaul.starter.client.client import Longhaul
 from longhaul.stores.offload.session_blobs import digits_in
 from tests.e2e.conftest import Cli
 from tests.e2e.terminal import Terminal
-from tests.workflows.letters import until
+from tests.workflows.operations import until
 
 pytestmark = pytest.mark.server
 
@@ -126,8 +126,8 @@ async def test_a_question_that_another_answers_goes_away_by_itself(cli: Cli, app
 def test_one_comes_back_by_name_alone_to_the_newest_and_to_one_of_a_list(cli: Cli) -> None:
     model = cli.script({"text": "Ahoy."}, {"text": "Aye."})
     (cli.folder / "sailor.toml").write_text(f'name = "sailor"\nmodel = "{model}"\n')
-    begun = cli("run", "Set the sails", "--agent", "sailor.toml", "--user", "shipmate", "--session", "ship")
-    assert begun.code == 0, begun
+    started = cli("run", "Set the sails", "--agent", "sailor.toml", "--user", "shipmate", "--session", "ship")
+    assert started.code == 0, started
 
     with Terminal(cli, "chat", "--session", "ship", columns=60) as terminal:
         terminal.steps(("", "Ahoy."), ("", "> Set the sails"), ("turn\r", "Aye."))
@@ -198,7 +198,7 @@ def test_a_chat_changes_its_session_clears_it_and_takes_back(cli: Cli) -> None:
             ("/cost\r", "3 model calls"),
             ("/mode bypas\r", "did you mean 'bypass'?"),
             ("/undo\r", "longhaul chat --session first"),
-            # What is typed while one prompt has ended and the next one has not begun is no line yet.
+            # What is typed while one prompt has ended and the next one has not started is no line yet.
             ("/model", "> /model"),
             ("\r", "model scripted:"),
             ("/clear\r", f"longhaul chat --session {datetime.now(UTC).astimezone():%m}"),

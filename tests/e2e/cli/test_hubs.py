@@ -11,13 +11,13 @@ from tests.workflows.hubs.rooms import heard
 pytestmark = pytest.mark.server
 
 
-async def test_a_hub_is_begun_shown_spoken_to_and_ended(cli: Cli, app: Longhaul) -> None:
+async def test_a_hub_is_started_shown_spoken_to_and_ended(cli: Cli, app: Longhaul) -> None:
     spec = AgentSpec(model=cli.script({"text": "Seaworthy."}), tools=())
     pilot, mate = (app.session(name, agent=spec) for name in ("pilot-of-hub", "mate-of-hub"))
     for session in (pilot, mate):
         await session.observe("You are on the bridge.")
 
-    begun = cli("hub", "start", "bridge-crew", pilot.id, mate.id, "--announce", "Is she seaworthy?", "--json")
+    started = cli("hub", "start", "bridge-crew", pilot.id, mate.id, "--announce", "Is she seaworthy?", "--json")
     await app.hub("bridge-crew").heard(await pilot.reply("Say so"))
     listed = cli("hub", "list")
     said = cli("hub", "say", "bridge-crew", "Cast off.")
@@ -27,7 +27,7 @@ async def test_a_hub_is_begun_shown_spoken_to_and_ended(cli: Cli, app: Longhaul)
     deleted = cli("hub", "end", "bridge-crew", "--delete")
     gone = cli("hub", "show", "bridge-crew-of-old")
 
-    assert [member["name"] for member in begun.document["members"]] == [pilot.id, mate.id]
+    assert [member["name"] for member in started.document["members"]] == [pilot.id, mate.id]
     assert "bridge-crew" in listed.out.splitlines()
     assert (said.code, said.out) == (0, "bridge-crew: sent to all members\n")
     assert f"{pilot.id}: Seaworthy." in removed.out
@@ -46,11 +46,11 @@ async def test_a_session_that_refuses_is_named_with_the_reason(cli: Cli, app: Lo
     for number in range(MOST_HUBS):
         await app.hub(f"galley-{number}", cook).start()
 
-    begun = cli("hub", "start", "galley-more", mate.id, cook.id)
+    started = cli("hub", "start", "galley-more", mate.id, cook.id)
     added = cli("hub", "add", "galley-more", cook.id, "--json")
     shown = cli("hub", "show", "galley-more")
 
-    for one in (begun, added):
+    for one in (started, added):
         assert one.code == 2
         assert f"hub 'galley-more': {cook.id} was put out: " in one.err
         assert "this session is in 10 hubs, which is the most; take it out of one of them first" in one.err

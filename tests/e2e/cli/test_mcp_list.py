@@ -153,6 +153,6 @@ async def test_the_doctor_looks_at_each_of_the_operators_servers(tmp_path: Path)
     once = len(TOOLS) - len({"note", "grown"})
     assert found["mcp quay"].detail.startswith(f"{once + 1} tools (1 idempotent, {once} once) at ")
     assert "'note' is left out too." in found["mcp slip"].detail
-    assert "[mcp.away]" in found["mcp away"].mend
+    assert "[mcp.away]" in found["mcp away"].fix
     assert none == []
     assert wrong.detail.startswith("LONGHAUL_MCP")

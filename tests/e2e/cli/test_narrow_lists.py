@@ -47,7 +47,7 @@ def broken_by_the_terminal(written: str) -> list[str]:
 async def test_no_list_breaks_a_word_in_38_columns(cli: Cli, app: Longhaul) -> None:
     spec = AgentSpec(name="keeper", model=cli.script({"tool_calls": [WRITES]}, {"text": "Done."}))
     first = app.session(SESSION, user=USER, agent=spec)
-    await first.reply("Write down how the lamp of the southern mole has been mended last night")
+    await first.reply("Write down how the lamp of the southern mole has been fixed last night")
     other = app.session("night-watch", user=USER, agent=spec)
     await other.observe("It rains on the southern mole, and nobody minds")
     await app.hub("the-southern-mole", first, other, user=USER).start()

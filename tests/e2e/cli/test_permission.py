@@ -76,13 +76,13 @@ def test_each_call_gets_its_decision_in_order(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_rubbish_gets_an_error_each_and_exit_2_at_the_end(tmp_path: Path) -> None:
-    rubbish = [
+def test_malformed_input_gets_an_error_each_and_exit_2_at_the_end(tmp_path: Path) -> None:
+    malformed_input = [
         b"nonsense", b"[1]", b"7", b'{"id": 9}', b'{"id": 8, "tool": "Bash"}', b'{"id": 7, "tool": 3, "input": {}}',
         b"\xff\xfe", b"[" * 100_000, b'{"id": NaN, "command": "ls"}', b'{"id": 1, "command": "ls"', b"9" * 10_000,
     ]  # fmt: skip
 
-    done = check(b"\n".join([*rubbish, b"", b'{"id": "last", "command": "ls"}']), cwd=tmp_path)
+    done = check(b"\n".join([*malformed_input, b"", b'{"id": "last", "command": "ls"}']), cwd=tmp_path)
 
     answers = decided(done)
     assert done.returncode == 2
@@ -168,9 +168,9 @@ def test_a_thousand_lines_take_at_most_five_seconds(tmp_path: Path, capsys: pyte
     stage = build(tmp_path)
     texts = [stage.text(line.text) for name in ("benign.txt", "hostile.txt") for line in corpus(name)][:1000]
 
-    begun, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    started, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     done = check(lines_of(*({"id": at, "command": text} for at, text in enumerate(texts))), cwd=stage.root)
-    wall, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+    wall, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
 
     # The processor's time is the clock's on a machine of one's own; neighbours make only the clock's longer.
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

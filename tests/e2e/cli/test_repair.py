@@ -13,7 +13,7 @@ from longhaul.agent.values.conversation.messages import Base64Source, DataBlock,
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
-from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.dev_server.dev_server import DevServer
 from longhaul.starter.settings import Settings
 from tests.activities.models.sample_requests import PIXEL
 from tests.activities.models.strict import Refused, Strict

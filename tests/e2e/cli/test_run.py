@@ -268,13 +268,13 @@ def test_a_detached_run_returns_at_once(cli: Cli) -> None:
 
 
 def test_ctrl_c_interrupts_the_reply(cli: Cli) -> None:
-    model = cli.script({"tool_calls": [{"name": "Bash", "input": {"command": "echo begun > begun; sleep 2"}}]})
+    model = cli.script({"tool_calls": [{"name": "Bash", "input": {"command": "echo started > started; sleep 2"}}]})
     command = [*CLI, "run", "Wait", "--model", model, "--session", "stops", "--mode", "bypass", "--json"]
 
     with subprocess.Popen(
         command, env=cli.environment, cwd=cli.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        assert cli.waits_for("begun")
+        assert cli.waits_for("started")
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=SURE_SECONDS)
 

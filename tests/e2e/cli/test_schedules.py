@@ -37,7 +37,7 @@ async def test_a_sleep_is_shown_and_ended_by_a_notification(cli: Cli, app: Longh
     assert "or until somebody sends the event 'bell'" in shown.out
     assert "longhaul notify belfry bell" in shown.out
     row = next(row for row in rows.document if row["session"] == "belfry")
-    assert (row["waits_for"], row["event"], row["tool"]) == ("wake-up", "bell", "wait_for")
+    assert (row["waits_for"], row["event"], row["tool"]) == ("event", "bell", "wait_for")
     assert rung.document == {"session": "belfry", "event": "bell", "woken": True}
     assert again.out == "belfry does not wait for it now; it gets the event when it does, once for each request id\n"
     assert (refused.code, "was used before for another notification" in refused.err) == (2, True)
@@ -91,8 +91,8 @@ async def test_a_schedule_is_added_shown_triggered_and_removed(cli: Cli, app: Lo
     paused = cli("schedule", "pause", "spring-tide", "--why", "no water")
     shown = cli("schedule", "show", "spring-tide")
     triggered = cli("schedule", "trigger", "spring-tide")
-    firings = await app.schedules.firings("spring-tide")
-    done = await app.session("tide-log", agent=AgentSpec(model=model)).wait(firings[0].reply_id)
+    scheduled_runs = await app.schedules.scheduled_runs("spring-tide")
+    done = await app.session("tide-log", agent=AgentSpec(model=model)).wait(scheduled_runs[0].reply_id)
     past = cli("schedule", "show", "spring-tide", "--json")
     removed = cli("schedule", "remove", "spring-tide")
 
@@ -105,10 +105,12 @@ async def test_a_schedule_is_added_shown_triggered_and_removed(cli: Cli, app: Lo
     assert (endless.code, "--every: 3650d is the most" in endless.err) == (2, True)
     assert paused.out == "spring-tide is paused\n"
     assert "spring-tide, paused: no water" in shown.out
-    said = f"spring-tide is triggered\n  {when(firings[0].at)}  asked      tide-log {firings[0].reply_id}\n"
+    said = (
+        f"spring-tide is triggered\n  {when(scheduled_runs[0].at)}  asked      tide-log {scheduled_runs[0].reply_id}\n"
+    )
     assert triggered.out == said
     assert done.get_text_content() == "High."
-    assert past.document["firings"][0]["session"] == "tide-log"
+    assert past.document["scheduled_runs"][0]["session"] == "tide-log"
     assert removed.code == 0
 
 

@@ -53,7 +53,7 @@ async def test_a_server_is_answered_at_the_terminal_field_by_field(cli: Cli, app
 async def test_a_narrow_terminal_breaks_no_word_of_what_a_server_asks_and_of_what_can_t_be_read(
     cli: Cli, app: Longhaul
 ) -> None:
-    """As where somebody types the arguments of a call anew: the rows are ours, and what can't be read is red."""
+    """As where somebody types the arguments of a call again: the rows are ours, and what can't be read is red."""
     session, reply = await waiting(cli, app, "quay-by-narrow-hand")
 
     with Terminal(cli, "result", "quay-by-narrow-hand", "moor-1", columns=38) as terminal:

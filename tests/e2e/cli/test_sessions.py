@@ -14,7 +14,7 @@ from temporalio.common import SearchAttributePair, TypedSearchAttributes
 
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
-from longhaul.starter.provision.temporal_cli import find_temporal
+from longhaul.starter.dev_server.temporal_cli import find_temporal
 from longhaul.workflows.contract import SESSION, STATUS, WORKFLOW, SessionStart
 from tests.e2e.conftest import CLI, Cli
 from tests.e2e.processes import running_with

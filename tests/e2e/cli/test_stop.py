@@ -13,7 +13,7 @@ from tests.e2e.processes import a_while, running_with
 from tests.e2e.serve.test_sessions import agent, desk, served
 from tests.e2e.serving import Serving
 from tests.e2e.terminal import Terminal
-from tests.workflows.letters import until
+from tests.workflows.operations import until
 
 pytestmark = pytest.mark.server
 

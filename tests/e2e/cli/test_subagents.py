@@ -13,7 +13,7 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
 from tests.e2e.conftest import Cli
 from tests.e2e.terminal import Terminal, at_a_terminal
-from tests.workflows.letters import until
+from tests.workflows.operations import until
 
 pytestmark = pytest.mark.server
 

@@ -47,7 +47,7 @@ def test_a_denial_at_the_terminal_reaches_the_model(cli: Cli) -> None:
     assert "I leave it." in seen.text
 
 
-async def test_a_list_of_questions_is_answered_in_one_letter(cli: Cli, app: Longhaul) -> None:
+async def test_a_list_of_questions_is_answered_in_one_operation(cli: Cli, app: Longhaul) -> None:
     writes = [
         {"id": f"write-{name}", "name": "Write", "input": {"file_path": f"{name}.txt", "content": name}}
         for name in ("amber", "birch", "cedar")
@@ -65,8 +65,8 @@ async def test_a_list_of_questions_is_answered_in_one_letter(cli: Cli, app: Long
     assert {path.stem for path in cli.folder.glob("*.txt")} == {"amber", "cedar", "greeting"}
     (card,) = await app.sessions(session_id="listed")
     told = (await app.attach(card).events()).events
-    (letter,) = [event for event in told if event.type == "USER_CONFIRM_RESULT"]
-    assert [one["call_id"] for one in letter.value["decisions"]] == ["write-amber", "write-birch", "write-cedar"]
+    (operation,) = [event for event in told if event.type == "USER_CONFIRM_RESULT"]
+    assert [one["call_id"] for one in operation.value["decisions"]] == ["write-amber", "write-birch", "write-cedar"]
 
 
 def test_without_an_editor_arguments_are_changed_field_by_field(cli: Cli) -> None:

@@ -217,5 +217,5 @@ def test_the_doctor_goes_on_and_names_the_command(cloned: Cli) -> None:
     never = folder()
 
     assert (untrusted["ok"], trusted["ok"], never["ok"]) == (False, True, False)
-    assert f"`longhaul trust {cloned.folder}`" in untrusted["mend"]
-    assert "sets 'notify', which no folder may" in never["mend"]
+    assert f"`longhaul trust {cloned.folder}`" in untrusted["fix"]
+    assert "sets 'notify', which no folder may" in never["fix"]

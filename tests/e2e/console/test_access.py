@@ -13,7 +13,15 @@ from longhaul.starter.console.site import LOOKED_AT, S
 from tests.conftest import found
 from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
 from tests.e2e.console.test_about import DOES, HAS_TASKS, answered
-from tests.e2e.console.test_answering import ASKS_OUTSIDE, ENGRAVES, HANDS_A_PLAN, IN_DOUBT, OUTSIDE, PLANS, asked
+from tests.e2e.console.test_answering import (
+    ASKS_OUTSIDE,
+    ENGRAVES,
+    HANDS_A_PLAN,
+    OUTCOME_UNKNOWN,
+    OUTSIDE,
+    PLANS,
+    asked,
+)
 from tests.e2e.console.test_deciding import shown, waiting
 from tests.e2e.console.test_server_questions import MOORS, QUAY
 from tests.e2e.serve.test_sessions import WANTS_TO_EDIT, agent
@@ -110,8 +118,8 @@ async def test_no_page_keeps_anybody_out(served: Address, signed_in: SignedIn, t
     told["a result"] = await findings(page, axe)
     await asked(served, page, "plan-1", tmp_path, HANDS_A_PLAN, more=PLANS)
     told["a plan"] = await findings(page, axe)
-    await asked(served, page, "ring-1", tmp_path, ENGRAVES, more=IN_DOUBT)
-    told["a doubt"] = await findings(page, axe)
+    await asked(served, page, "ring-1", tmp_path, ENGRAVES, more=OUTCOME_UNKNOWN)
+    told["an unknown outcome"] = await findings(page, axe)
     await asked(served, page, "moor-1", tmp_path, MOORS, more=QUAY)
     await expect(page.get_by_label("nights")).to_be_visible()
     told["a server's question"] = await findings(page, axe)

@@ -30,7 +30,7 @@ RUNS = {
     ]
 }
 ENGRAVES = {"tool_calls": [{"id": "ring-1", "name": "engrave", "input": {"text": "Ana"}}]}
-IN_DOUBT = 'tools = ["engrave"]\non_doubt = "ask"\n[permission]\nmode = "bypass"'
+OUTCOME_UNKNOWN = 'tools = ["engrave"]\non_unknown_outcome = "ask"\n[permission]\nmode = "bypass"'
 
 
 async def asked(served: Address, page: Page, call: str, folder: Path, *replies: dict[str, Any], more: str) -> str:
@@ -123,13 +123,13 @@ async def test_a_call_whose_outcome_nobody_knows_is_settled(
 ) -> None:
     page = await signed_in("ana")
     said = {"text": "A fine ring.", "expect": {"last_contains": "Ana in gold"}}
-    there = await asked(served, page, "ring-1", tmp_path, ENGRAVES, said, more=IN_DOUBT)
+    there = await asked(served, page, "ring-1", tmp_path, ENGRAVES, said, more=OUTCOME_UNKNOWN)
     await expect(page.locator("article")).to_contain_text("nobody knows whether it ran")
     await expect(page.locator("article")).not_to_contain_text("its tool is not known")
     await page.get_by_label("How you know").fill("I hold the ring")
     await page.get_by_label("What it answered").fill("Ana in gold")
     await page.get_by_role("button", name="It happened").click()
-    await page.wait_for_url("**/console?told=settled")
+    await page.wait_for_url("**/console?told=resolved")
 
     await page.goto(there)
     await expect(page.locator("#transcript")).to_contain_text("A fine ring.")

@@ -77,10 +77,10 @@ async def test_a_copy_begins_from_a_step_and_the_state_is_a_file(
 
 @pytest.mark.proves("X15")
 async def test_a_paused_session_takes_one_step(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
-    name = agent(tmp_path, {"text": "Begun."}, *DOES, more=HAS_TASKS).rpartition("/")[2]
+    name = agent(tmp_path, {"text": "Started."}, *DOES, more=HAS_TASKS).rpartition("/")[2]
     page = await signed_in("ana")
     await began(page, served, name, "One")
-    await expect(page.locator("#transcript")).to_contain_text("Begun.")
+    await expect(page.locator("#transcript")).to_contain_text("Started.")
     await page.get_by_role("button", name="Pause").click()
     await expect(page.locator("#head .state")).to_have_text("paused")
     await page.get_by_label("Say", exact=True).fill("Two")

@@ -10,7 +10,7 @@ from playwright.async_api import Page, expect
 from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
 from tests.e2e.serve.test_sessions import WANTS_TO_EDIT, agent, listed
 from tests.e2e.serving import Address
-from tests.workflows.letters import until
+from tests.workflows.operations import until
 
 pytestmark = pytest.mark.server
 
@@ -165,11 +165,11 @@ async def test_a_file_that_has_changed_since_makes_another_question_of_it(
     async with page.expect_response(lambda answer: answer.request.method == "POST"):
         await page.get_by_role("button", name="Allow", exact=True).click()
 
-    async def asks_anew() -> bool:
+    async def asks_again() -> bool:
         await page.goto(f"{served.url}/console/s/lamp/{name}/call?id=edit-7")
         return "has changed since the call was decided on" in await page.locator("main").inner_text()
 
-    await until(asks_anew)
+    await until(asks_again)
     await expect(page.locator(".diff .added")).to_have_text("+hello wide moon")
     assert (tmp_path / "greeting.txt").read_text() == "hello wide world\n"
 

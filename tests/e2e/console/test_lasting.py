@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from benchmarks.cost import free_port
-from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.dev_server.dev_server import DevServer
 from tests.e2e import processes
 from tests.e2e.console.conftest import SURE_MILLISECONDS, page_of
 from tests.e2e.serve.test_sessions import SLOWLY, agent

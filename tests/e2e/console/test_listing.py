@@ -205,7 +205,7 @@ async def many(app: Longhaul, people: dict[str, str]) -> AsyncIterator[None]:
     room = asyncio.Semaphore(AT_ONCE)
     mark = uuid4().hex
 
-    async def begun(number: int) -> WorkflowHandle[object, object]:
+    async def started(number: int) -> WorkflowHandle[object, object]:
         async with room:
             return await app.client.start_workflow(
                 WORKFLOW,
@@ -215,7 +215,7 @@ async def many(app: Longhaul, people: dict[str, str]) -> AsyncIterator[None]:
                 memo={"session": f"many-{number:04}", "user": people["ana"], "agent": "lamp"},
             )
 
-    await asyncio.gather(*(begun(number) for number in range(MANY)))
+    await asyncio.gather(*(started(number) for number in range(MANY)))
     yield
     await app.client.workflow_service.start_batch_operation(
         StartBatchOperationRequest(

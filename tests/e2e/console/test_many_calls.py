@@ -13,7 +13,7 @@ from tests.e2e.console.test_hostile import form_key
 from tests.e2e.serve.test_sessions import agent
 from tests.e2e.serving import TOKENS, Address
 from tests.limits import SURE_SECONDS
-from tests.workflows.letters import until
+from tests.workflows.operations import until
 
 pytestmark = pytest.mark.server
 
@@ -132,7 +132,7 @@ async def test_what_is_dangerous_is_decided_by_itself_whatever_a_form_says(
     page = await signed_in("ana")
     await page.goto(f"{served.url}/console/s/lamp/{name}/calls")
     await expect(page.locator("details[data-choice]").first).to_contain_text(f"{why}: decide it by itself")
-    boxes = await page.get_by_role("checkbox").count()
+    sandboxes = await page.get_by_role("checkbox").count()
     async with served.client() as ana, httpx.AsyncClient(base_url=served.url, trust_env=False) as client:
         pending = (await ana.get(f"/v1/sessions/lamp/{name}/pending")).json()["calls"]
         client.cookies.set("longhaul_token", TOKENS["ana"])
@@ -140,7 +140,7 @@ async def test_what_is_dangerous_is_decided_by_itself_whatever_a_form_says(
         form |= {f"call-{one['call_id']}": f"{one['digest']} {one['call_id']}" for one in pending}
         forged = await client.post(f"/console/s/lamp/{name}/calls", data=form, headers={"Origin": served.url})
 
-    assert boxes == 0
+    assert sandboxes == 0
     assert forged.status_code == 409
     assert why in forged.text
     assert lit(tmp_path) == set()

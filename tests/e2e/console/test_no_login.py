@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from longhaul.starter.provision.processes import bound_to_parent
+from longhaul.starter.dev_server.processes import bound_to_parent
 from tests.e2e.serve.test_sessions import agent
 from tests.limits import SURE_SECONDS
 
@@ -60,15 +60,15 @@ async def test_it_listens_here_alone_and_answers_to_no_other_name(
         form = {"agent": "lamp", "session": tmp_path.name, "text": "hi", "form_key": key_of(start)}
         own = {"Origin": url.removesuffix("/console")}
         forged = await client.post(f"{url}/start", data={**form, "form_key": "0" * 64}, headers=own)
-        begun = await client.post(f"{url}/start", data=form, headers=own)
-        seen = await client.get(own["Origin"] + begun.headers["location"])
+        started = await client.post(f"{url}/start", data=form, headers=own)
+        seen = await client.get(own["Origin"] + started.headers["location"])
 
     assert url.startswith("http://127.0.0.1:")
     assert url.endswith("/console")
     assert start.status_code == 200
     assert "Sign out" not in start.text
     assert elsewhere == [421, 421, 403]
-    assert (forged.status_code, begun.status_code, seen.status_code) == (403, 303, 200)
+    assert (forged.status_code, started.status_code, seen.status_code) == (403, 303, 200)
 
 
 HOSTS = {
@@ -183,8 +183,8 @@ async def test_a_session_begins_in_the_folder_that_is_named(
         own = {"Origin": url.removesuffix("/console")}
         start = await me.get(f"{url}/start")
         form = {"agent": "lamp", "text": "hi", "form_key": key_of(start), "model": script, "session": tmp_path.name}
-        begun = await me.post(f"{url}/start", data={**form, "workspace": str(folder)}, headers=own)
-        there = own["Origin"] + begun.headers["location"]
+        started = await me.post(f"{url}/start", data={**form, "workspace": str(folder)}, headers=own)
+        there = own["Origin"] + started.headers["location"]
         async with asyncio.timeout(SURE_SECONDS):
             while str(folder) not in (await me.get(there)).text:  # noqa: ASYNC110  another process prepares the reply
                 await asyncio.sleep(0.1)

@@ -1,4 +1,4 @@
-"""The console in a browser: sessions are begun, followed while they speak, and steered."""
+"""The console in a browser: sessions are started, followed while they speak, and steered."""
 
 import asyncio
 import re
@@ -251,7 +251,7 @@ async def test_the_list_says_how_sessions_stand_and_what_they_wait_for(
     await expect(row).to_contain_text(re.compile("waiting.*waits for an answer on Bash", re.DOTALL))
 
 
-async def test_what_could_not_be_begun_says_why_and_keeps_what_was_written(
+async def test_what_could_not_be_started_says_why_and_keeps_what_was_written(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
     agent(tmp_path, {"text": "Never."})

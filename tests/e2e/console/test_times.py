@@ -51,7 +51,7 @@ async def waits(app: Longhaul, people: dict[str, str]) -> AsyncIterator[None]:
     room, mark = asyncio.Semaphore(AT_ONCE), uuid4().hex
     attributes: list[Any] = [SearchAttributePair(STATUS, "waiting"), SearchAttributePair(USER, people["ana"])]
 
-    async def begun(number: int) -> None:
+    async def started(number: int) -> None:
         written = '{"to": "Ana", "text": "' + "tea " * 50 + '"}'
         call = PendingCall(
             reply_id="r",
@@ -73,7 +73,7 @@ async def waits(app: Longhaul, people: dict[str, str]) -> AsyncIterator[None]:
                 search_attributes=TypedSearchAttributes(attributes),
             )
 
-    await asyncio.gather(*(begun(number) for number in range(ROWS)))
+    await asyncio.gather(*(started(number) for number in range(ROWS)))
     yield
     await app.client.workflow_service.start_batch_operation(
         StartBatchOperationRequest(

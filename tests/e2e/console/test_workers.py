@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Locator, expect
 
 from longhaul.starter.client.client import Longhaul
-from longhaul.starter.hosting.deployment import set_current
+from longhaul.starter.worker_host.deployment import set_current
 from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
 from tests.e2e.crash.crash_stage import Stage, call, says
 from tests.e2e.processes import worker as worker_process

@@ -14,7 +14,7 @@ from temporalio.service import RPCError
 
 from longhaul.agent.values.conversation.messages import FinishedReason, Msg, ToolResultBlock, ToolResultState
 from longhaul.starter.client.reading.queries import SILENCES, NoSession
-from longhaul.starter.reach.connection import Unreachable
+from longhaul.starter.connection.connect import Unreachable
 from tests.e2e.crash.crash_stage import Job, Stage, assert_well_formed, bash, call, says
 from tests.workflows.tools import page_text
 
@@ -57,8 +57,8 @@ class Verdict:
     doubled: tuple[str, ...] = ()
     """Calls of kind `once` whose effect happened more than once."""
     unsaid: tuple[str, ...] = ()
-    """Calls of kind `once` of which the record says what is not so, and nothing of a doubt."""
-    doubts: tuple[str, ...] = ()
+    """Calls of kind `once` of which the record says what is not so, and nothing of an unknown outcome."""
+    unknown_outcomes: tuple[str, ...] = ()
     """Calls of which the record says that their outcome is unknown."""
     effects: dict[str, int] = field(default_factory=dict[str, int])
 
@@ -108,7 +108,9 @@ async def judge(job: Job, finals: list[Msg]) -> Verdict:
         lost=await _lost(job, finals, results),
         doubled=tuple(name for name in ONCE if effects[name] > 1),
         unsaid=tuple(name for name in ONCE if name in results and not _is_true(results[name], effects[name])),
-        doubts=tuple(name for name in ONCE if name in results and results[name].state is ToolResultState.UNKNOWN),
+        unknown_outcomes=tuple(
+            name for name in ONCE if name in results and results[name].state is ToolResultState.UNKNOWN
+        ),
         effects=effects,
     )
 

@@ -92,7 +92,7 @@ class Job:
         self.reply_id = await self.session.submit(text)
 
     async def is_known(self) -> bool:
-        """Whether the server has begun it."""
+        """Whether the server has started it."""
         try:
             await self.handle.describe()
         except RPCError:
@@ -127,7 +127,7 @@ class Job:
         async with asyncio.timeout(seconds):
             message = await self.session.wait(self.reply_id)
             while message.finished_reason is None:
-                waiting = {one.call_id for one in await self.session.pending() if one.waits_for != "settlement"}
+                waiting = {one.call_id for one in await self.session.pending() if one.waits_for != "resolution"}
                 assert waiting <= {"sign"}, f"{self.session.id} waits for {waiting}"
                 if waiting:
                     await self.approve()

@@ -14,7 +14,7 @@ from typing import Any
 
 from longhaul.activities.attempt.heartbeat import note, noted
 from longhaul.activities.tool import Place, Tool, ToolCall, ToolOutput
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.values.conversation.messages import TextBlock
 from longhaul.agent.values.conversation.tools import Effect
 
@@ -65,9 +65,9 @@ class Noted(Tool):
         self.quick = quick
         self.concurrency_safe = concurrency_safe
 
-    async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
+    async def examine(self, arguments: dict[str, Any], place: Place) -> CallAnalysis:
         await pass_by(place.root, f"{arguments['name']}.examine")
-        return CallFacts(cwd=str(place.cwd))
+        return CallAnalysis(cwd=str(place.cwd))
 
     async def run(self, call: ToolCall) -> ToolOutput:
         root, name = call.place.root, call.arguments["name"]
@@ -121,9 +121,9 @@ class Walk(Tool):
     effect = Effect.IDEMPOTENT
 
     async def run(self, call: ToolCall) -> ToolOutput:
-        root, begun = call.place.root, noted()
-        write_down(root, what="walks from", step=begun, attempt=call.attempt)
-        for step in range(begun or 0, 3):
+        root, started = call.place.root, noted()
+        write_down(root, what="walks from", step=started, attempt=call.attempt)
+        for step in range(started or 0, 3):
             note(step + 1)
         await pass_by(root, f"{call.arguments['name']}.before")
         return ToolOutput(f"arrived at step {noted()}")

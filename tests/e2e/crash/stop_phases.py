@@ -13,7 +13,7 @@ from longhaul.agent.values.permission import PermissionContext
 from tests.e2e.crash.crash_stage import bash, call, says
 from tests.e2e.crash.test_compression import ANSWERS, COMPRESS, SLOW, SMALL, summary
 from tests.e2e.processes import a_while
-from tests.workflows.letters import WORDY
+from tests.workflows.operations import WORDY
 
 UNKNOWN, SUCCESS = ToolResultState.UNKNOWN, ToolResultState.SUCCESS
 DONE = says("all done")
@@ -157,6 +157,6 @@ QUICK = {
     world.GREET_HOST: "it says that it is there",
     world.HEAR_CHILD: "it asks the server, once",
     world.REQUEST: "it sends a request that is known by its id",
-    world.TELL_MEMBER: "it sends a letter that is known by its id",
+    world.TELL_MEMBER: "it sends an operation that is known by its id",
 }
 """Those that have no time to be cut short in, and are made again like any other: each twice is as good as once."""

@@ -16,7 +16,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from longhaul.activities.attempt.heartbeat import Stalled, beating, pause_seconds, poke
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.spec.workspace import FAST_SECONDS
-from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.dev_server.dev_server import DevServer
 from longhaul.workflows import activity_options
 
 pytestmark = pytest.mark.alone

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from longhaul.agent.entries import AnyEntry
-from longhaul.agent.life.history import messages
-from longhaul.starter.provision.dev_server import DevServer
+from longhaul.agent.incarnation.history import messages
+from longhaul.starter.dev_server.dev_server import DevServer
 from longhaul.stores.blobs.blob_directory import open_blobs
 from longhaul.stores.segments import Segments
 from longhaul.stores.state.open_store import open_store
@@ -52,7 +52,7 @@ async def test_kills_in_a_checkpoint(temporal_server: DevServer, tmp_path: Path,
     assert sealed == told
     assert len(told) == 2 * (kills + 1)
     await job.replays()
-    assert (status.hold, status.generation) == ("", 1)
+    assert (status.quarantine, status.incarnation) == ("", 1)
     record = await open_store("file", data_dir=one.directory).get_session(None, "crash", job.session.id)
     assert record is not None
     assert record.seq >= status.saved_seq

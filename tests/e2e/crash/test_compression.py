@@ -1,6 +1,6 @@
 """Workers that are killed while contexts are made shorter, or while sessions go on in a fresh history: nothing is lost
 and nothing is kept twice. Five sessions run on each worker that is killed, and four workers are: all five compress at
-each kill, or, where they roll over, one of them has just done so and the others are wherever they are.
+each kill, or, where they continue as new, one of them has just done so and the others are wherever they are.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import pytest
 from temporalio.api.enums.v1 import PendingActivityState
 
 from longhaul.agent.values.conversation.messages import Msg
-from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.dev_server.dev_server import DevServer
 from tests.e2e.crash.crash_stage import Job, Stage, assert_as_if_nothing_was, call, says, until
 from tests.e2e.crash.crash_tools import HOLD, LEDGER
 from tests.e2e.processes import WorkerProcess, WorkerSettings, worker
@@ -159,7 +159,7 @@ async def test_workers_are_killed_while_sessions_go_on_in_fresh_histories(
         async with worker(settings) as one:
             if not kill:
                 await asyncio.gather(*(job.start() for job in jobs))
-            await rolled_over(jobs[kill])
+            await continued_as_new(jobs[kill])
             await asyncio.sleep(0.01 * kill)
             await one.kill()
 
@@ -180,8 +180,8 @@ async def has_runs(stage: Stage, job: Job) -> bool:
     return len([row async for row in stage.app.client.list_workflows(query)]) >= LOOKS
 
 
-async def rolled_over(job: Job) -> None:
-    """The server has just begun a new run of it, or it has come to its end before."""
+async def continued_as_new(job: Job) -> None:
+    """The server has just started a new run of it, or it has come to its end before."""
     before = (await job.handle.describe()).run_id
 
     async def seen() -> bool:

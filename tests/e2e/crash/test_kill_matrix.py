@@ -21,7 +21,7 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.reading.queries import SILENCES
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
-from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
+from longhaul.starter.dev_server.dev_server import DevServer, DevServerSettings
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
 from tests.e2e.crash.crash_ends import BOOK, FORMS, POINTS
 from tests.e2e.crash.crash_stage import Stage, until
@@ -140,7 +140,7 @@ async def test_nothing_is_done_twice_and_nothing_is_told_wrongly(
         ground = Ground(stage, server, tmp_path, worker, list(sessions_on(stage, tmp_path)))
         try:
             replies = [await session.submit("End in every way") for session in ground.sessions]
-            reached = "begun" if point == POINTS[0] else "effect"
+            reached = "started" if point == POINTS[0] else "effect"
 
             async def all_stand() -> bool:
                 return ground.lines(reached).total() == len(FORMS) * len(HOWS)
@@ -155,7 +155,9 @@ async def test_nothing_is_done_twice_and_nothing_is_told_wrongly(
 
             found = {key: result for one in told for key, result in one.items()}
             assert found.keys() == {f"{form} {how}" for form in FORMS for how in HOWS}
-            assert [key for what in ("begun", "effect") for key, times in ground.lines(what).items() if times > 1] == []
+            assert [
+                key for what in ("started", "effect") for key, times in ground.lines(what).items() if times > 1
+            ] == []
             assert untrue(found, effects + late, late) == {}
             assert await unreplayable(stage.app.client) == {}
         finally:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.agent.values.conversation.messages import FinishedReason
-from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.dev_server.dev_server import DevServer
 from tests.e2e.crash.crash_stage import Job, Stage, call, says, until
 from tests.e2e.processes import worker
 from tests.limits import usual

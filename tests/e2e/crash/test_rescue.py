@@ -10,7 +10,7 @@ from temporalio.client import WorkflowQueryFailedError
 from temporalio.service import RPCError
 
 from longhaul.starter.client.wire import Refused
-from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.dev_server.dev_server import DevServer
 from tests.e2e.crash.crash_stage import Job, Stage, call, says, until
 from tests.e2e.processes import WorkerSettings, environment, worker
 
@@ -39,7 +39,7 @@ async def test_a_session_that_nobody_can_replay_goes_on_from_its_checkpoint_and_
     job = stage.job("rescued", [says("noted"), says("", call("send")), slow])
     async with worker(ours):
         with pytest.raises(Refused, match="the session answers"):
-            await begun(job)
+            await started(job)
         await job.start("Pay the bill")
         await job.has_recorded("send")
         await job.is_running("longhaul.call_model")
@@ -52,13 +52,13 @@ async def test_a_session_that_nobody_can_replay_goes_on_from_its_checkpoint_and_
 
     assert code == 0
     assert [(ran["tool"], ran["how"]) for ran in rescued["ran"]] == [("send", "ended")]
-    assert rescued["hold"] == status.hold
-    assert status.hold.startswith("restored from the checkpoint of entry ")
+    assert rescued["quarantine"] == status.quarantine
+    assert status.quarantine.startswith("restored from the checkpoint of entry ")
     assert any("send" in str(message) and "Check before you repeat any" in str(message) for message in context)
     assert job.effects("send") == 1
 
 
-async def begun(job: Job) -> None:
+async def started(job: Job) -> None:
     """With a first reply that is written down; then it is tried to be rescued."""
     await job.session.reply("Note that")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.dev_server.dev_server import DevServer
 from tests.e2e.crash.crash_full import Verdict, full_job, play
 from tests.e2e.crash.crash_stage import Stage
 from tests.e2e.processes import WorkerProcess
@@ -64,7 +64,7 @@ async def test_sessions_notice_nothing_of_workers_that_are_replaced_every_five_s
 
     print(f"\n{len(verdicts)} sessions, {len(statuses)} workers replaced")
     assert [verdict for verdict in verdicts if not verdict.holds] == []
-    assert [verdict for verdict in verdicts if verdict.doubts] == [], "a shutdown in order leaves no doubt"
+    assert [verdict for verdict in verdicts if verdict.unknown_outcomes] == [], "a shutdown in order leaves no doubt"
     assert len(verdicts) >= SESSIONS
     assert len(statuses) >= SECONDS / EVERY_SECONDS / 3
     assert set(statuses) == {0}

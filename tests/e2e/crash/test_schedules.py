@@ -1,4 +1,4 @@
-"""Schedules and sleeps while workers and the server are killed: each firing asks once, each sleep ends once."""
+"""Schedules and sleeps while workers and the server are killed: each scheduled run asks once, each sleep ends once."""
 
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.starter.client.schedule_cards import PastFiring
-from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
+from longhaul.starter.client.schedule_cards import PastScheduledRun
+from longhaul.starter.dev_server.dev_server import DevServer, DevServerSettings
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
 from tests.e2e.crash.crash_stage import Stage, call, says, until
 from tests.e2e.processes import worker
@@ -30,15 +30,15 @@ async def falling_server(temporal_cli: Path, tmp_path: Path) -> AsyncIterator[De
 
 
 @pytest.mark.proves("F4")
-async def test_firings_that_were_due_while_the_server_was_down_ask_once_each(
+async def test_scheduled_runs_that_were_due_while_the_server_was_down_ask_once_each(
     falling_server: DevServer, tmp_path: Path
 ) -> None:
     stage = await Stage.on(falling_server.address, tmp_path)
     job = stage.job("ebb-and-flow", [says(f"answer {number}") for number in range(200)])
     schedules = stage.app.schedules
 
-    async def asked() -> list[PastFiring]:
-        return [one for one in await schedules.firings("ebb") if one.state == "asked"]
+    async def asked() -> list[PastScheduledRun]:
+        return [one for one in await schedules.scheduled_runs("ebb") if one.state == "asked"]
 
     async with worker(stage.worker()) as first:
         await schedules.add(
@@ -53,12 +53,12 @@ async def test_firings_that_were_due_while_the_server_was_down_ask_once_each(
         async def has_asked() -> bool:
             return len(await asked()) >= 1
 
-        await until(has_asked, "a firing has asked")
+        await until(has_asked, "a scheduled run has asked")
         first_due = min(datetime.fromisoformat(one.at) for one in await asked())
         await first.kill()
         await falling_server.kill()
         down_at = datetime.now().astimezone()
-        await until(lambda: passed(down_at, MISSED), "the server was down for some firings")
+        await until(lambda: passed(down_at, MISSED), "the server was down for some scheduled runs")
         await falling_server.start()
     async with worker(stage.worker()):
 
@@ -66,7 +66,7 @@ async def test_firings_that_were_due_while_the_server_was_down_ask_once_each(
             status = await job.session.status()
             return status.model_calls >= 1 + MISSED
 
-        await until(has_caught_up, "the firings that were missed have asked")
+        await until(has_caught_up, "the scheduled runs that were missed have asked")
         await schedules.pause("ebb")
 
         handle = stage.app.client.get_schedule_handle("longhaul.schedule.ebb")
@@ -76,7 +76,7 @@ async def test_firings_that_were_due_while_the_server_was_down_ask_once_each(
             at_rest = not found.info.running_actions and (status.status, status.queued) == ("idle", 0)
             return at_rest and found.info.num_actions == status.model_calls
 
-        await until(each_has_asked_once, "there is one answer for each firing")
+        await until(each_has_asked_once, "there is one answer for each scheduled run")
         described, status = await handle.describe(), await job.session.status()
         due = [one.scheduled_at for one in described.info.recent_actions]
         await schedules.remove("ebb")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.agent.values.conversation.messages import FinishedReason, ToolResultState
-from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
+from longhaul.starter.dev_server.dev_server import DevServer, DevServerSettings
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
 from tests.e2e.crash.crash_stage import Stage, assert_well_formed, call, says
 from tests.e2e.processes import worker
@@ -90,7 +90,7 @@ async def test_a_running_batch_outlives_the_server(mortal_server: DevServer, tmp
 
 
 async def test_a_paused_session_outlives_its_worker_and_the_server(mortal_server: DevServer, tmp_path: Path) -> None:
-    """It is paused while a batch runs: what was under way comes to its end, and nothing more is begun."""
+    """It is paused while a batch runs: what was under way comes to its end, and nothing more is started."""
     stage = await Stage.on(mortal_server.address, tmp_path)
     job = stage.job("paused", SCRIPT, ["look.before"])
     async with worker(stage.worker()) as first:

@@ -9,7 +9,7 @@ import pytest
 from temporalio.client import WorkflowExecutionStatus
 
 from longhaul.agent.values.conversation.messages import FinishedReason, ToolResultState
-from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.dev_server.dev_server import DevServer
 from tests.e2e.crash.crash_stage import Job, Stage, assert_well_formed, bash, call, says, until
 from tests.e2e.processes import a_while, running_with, worker
 from tests.limits import usual

@@ -13,10 +13,10 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from longhaul.agent.views.event_types import AgentEvent
-from longhaul.agent.views.transcript import ReplyFold
+from longhaul.agent.views.transcript import ReplyReducer
 from longhaul.starter.client.reading.event_reader import UNAVAILABLE
 from longhaul.starter.client.reading.live_stream import RESTARTED
-from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.dev_server.dev_server import DevServer
 from tests.conftest import found
 from tests.e2e.crash.crash_stage import Job, Stage, call, says, until
 from tests.e2e.processes import WorkerProcess, WorkerSettings, worker
@@ -34,7 +34,7 @@ class Reader:
     """One client, which may be cut off and comes back."""
 
     job: Job
-    fold: ReplyFold
+    reducer: ReplyReducer
     seqs: list[int] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     live: list[AgentEvent] = field(default_factory=list)
@@ -44,9 +44,9 @@ class Reader:
         self.task = asyncio.create_task(self._read())
 
     async def _read(self) -> None:
-        async with aclosing(self.job.session.follow(self.fold.seq + 1)) as events:
+        async with aclosing(self.job.session.follow(self.reducer.seq + 1)) as events:
             async for event in events:
-                self.fold.take(event)
+                self.reducer.take(event)
                 self.seqs += [event.seq] if event.seq else []
                 self.names += [event.name] if event.type == "CUSTOM" else []
                 self.live += [event] if event.live and event.delta else []
@@ -55,11 +55,11 @@ class Reader:
 
     async def come_back(self) -> None:
         """Cut off at whatever it does, and go on from the last recorded event; not behind the end."""
-        if self.task is not None and not self.task.done() and not self.fold.ended:
+        if self.task is not None and not self.task.done() and not self.reducer.ended:
             self.task.cancel()
             await asyncio.wait((self.task,))
             # The end may have come in the very moment of being cut off.
-            if not self.fold.ended:
+            if not self.reducer.ended:
                 self.attach()
 
     async def has_seen(self, pieces: int) -> None:
@@ -75,18 +75,18 @@ class Reader:
         if not done:
             status, last = await self.job.session.status(), (await self.job.session.events(2**31)).last
             where = self.task.get_stack()
-            raise AssertionError(f"told up to {self.fold.seq} of {last} after {seconds:g} s, at {where}; {status}")
+            raise AssertionError(f"told up to {self.reducer.seq} of {last} after {seconds:g} s, at {where}; {status}")
         if not self.task.cancelled():
             await self.task
-        assert self.fold.ended
+        assert self.reducer.ended
         whole = await self.job.session.wait(self.job.reply_id)
-        assert self.fold.message() == whole
+        assert self.reducer.message() == whole
         assert self.seqs == list(range(1, len(self.seqs) + 1))
 
 
 async def reading(job: Job) -> Reader:
     await job.start()
-    reader = Reader(job, ReplyFold(job.reply_id))
+    reader = Reader(job, ReplyReducer(job.reply_id))
     reader.attach()
     return reader
 
@@ -131,7 +131,7 @@ async def test_a_worker_killed_in_mid_stream_is_told_and_what_it_said_does_not_c
 
 
 @pytest.mark.redis
-async def test_redis_killed_in_mid_stream_and_begun_empty_stops_no_session(
+async def test_redis_killed_in_mid_stream_and_started_empty_stops_no_session(
     temporal_server: DevServer, tmp_path: Path
 ) -> None:
     stage = await Stage.on(temporal_server.address, tmp_path)
@@ -197,7 +197,7 @@ async def survive(stage: Stage, folder: Path, kills: int, seed: int) -> None:
             jobs = [stage.job(f"tide{number}", script) for number in range(3)]
             readers = [await reading(job) for job in jobs]
             for job in jobs:
-                readers.append(Reader(job, ReplyFold(job.reply_id)))
+                readers.append(Reader(job, ReplyReducer(job.reply_id)))
                 readers[-1].attach()
             for _ in range(min(left, 8)):
                 await asyncio.sleep(dice.uniform(0.1, 0.9))

@@ -10,12 +10,12 @@ import pytest
 
 from longhaul.agent.values.conversation.messages import FinishedReason, ToolResultState
 from longhaul.starter.client.session import Session
-from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
+from longhaul.starter.dev_server.dev_server import DevServer, DevServerSettings
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
 from tests.e2e.crash.crash_stage import Job, Stage, assert_well_formed
 from tests.e2e.tree_provider import FOREMEN, HANDS, INPUT_TOKENS, OUTPUT_TOKENS, SIGNING, TURNS, tree_provider
 from tests.e2e.tree_storm import Storm, below, standing, tree
-from tests.workflows.letters import until
+from tests.workflows.operations import until
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(4_200)]
 SEED = 7
@@ -88,7 +88,7 @@ async def each_was_started_and_heard_of_once(stage: Stage, job: Job, members: di
 
 async def the_budget_is_settled(root: Session, billed: Counter[str]) -> None:
     """To the token: each answer that a session has heard is spent once, at the root, and each attempt beside it that
-    the provider has in its journal is named as in doubt."""
+    the provider has in its journal is named as of unknown outcome."""
     told = await standing(root)
     doubtful = told.doubtful.get("calls", 0)
     doubtful_tokens = told.doubtful.get("tokens", 0)

@@ -10,7 +10,7 @@ import pytest
 
 from longhaul.agent.values.conversation.messages import FinishedReason, Msg, ToolResultBlock, ToolResultState
 from longhaul.agent.views.event_types import AgentEvent
-from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.dev_server.dev_server import DevServer
 from tests.e2e.crash.crash_stage import Job, Stage, assert_well_formed, bash, call, says, until
 from tests.e2e.processes import WorkerProcess, a_while, running_with, worker
 
@@ -28,7 +28,7 @@ POINTS = ("prepare", *HELD_IN_MODEL_CALL, *HELD_IN_BATCH, "parked", *HELD_AFTER_
 
 
 @dataclass(frozen=True)
-class Told:
+class Delivered:
     """How a job ended."""
 
     job: Job
@@ -71,16 +71,16 @@ def tool_of(point: str) -> str:
     return point.partition(".")[0]
 
 
-async def tell(job: Job, *, asked_again: bool = False) -> Told:
+async def tell(job: Job, *, asked_again: bool = False) -> Delivered:
     if asked_again:
         await job.start("and now?")
     final = await job.finish()
     await job.replays()
     events = list((await job.session.events()).events)
-    return Told(job, final, await job.transcript(), await job.results(), events)
+    return Delivered(job, final, await job.transcript(), await job.results(), events)
 
 
-async def all_survive_a_kill(stage: Stage) -> dict[str, Told]:
+async def all_survive_a_kill(stage: Stage) -> dict[str, Delivered]:
     """One worker with a job at each point, and one with a command in the shell, is killed; another one takes over."""
     mark = a_while(60)
     jobs = {point: stage.job(point, SLOW_END if point == "last model call" else SCRIPT, [point]) for point in POINTS}
@@ -101,7 +101,7 @@ async def all_survive_a_kill(stage: Stage) -> dict[str, Told]:
     return dict(zip(jobs, told, strict=True))
 
 
-async def all_survive_a_stop(stage: Stage) -> dict[str, Told]:
+async def all_survive_a_stop(stage: Stage) -> dict[str, Delivered]:
     """A worker is asked to stop while it is at five things, and gives them two seconds; the next one stands ready."""
     mark = a_while(90)
     jobs = {
@@ -149,7 +149,7 @@ async def gone(text: str) -> bool:
 @pytest.fixture(scope="module")
 async def stories(
     temporal_server: DevServer, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[dict[str, Told], dict[str, Told]]:
+) -> tuple[dict[str, Delivered], dict[str, Delivered]]:
     """What came of the jobs of a killed worker and of a stopped one: side by side, for both take half a minute."""
     stages = [await Stage.on(temporal_server.address, tmp_path_factory.mktemp(name)) for name in ("killed", "stopped")]
     killed, stopped = await asyncio.gather(all_survive_a_kill(stages[0]), all_survive_a_stop(stages[1]))
@@ -157,18 +157,18 @@ async def stories(
 
 
 @pytest.fixture
-def killed(stories: tuple[dict[str, Told], dict[str, Told]]) -> dict[str, Told]:
+def killed(stories: tuple[dict[str, Delivered], dict[str, Delivered]]) -> dict[str, Delivered]:
     return stories[0]
 
 
 @pytest.fixture
-def stopped(stories: tuple[dict[str, Told], dict[str, Told]]) -> dict[str, Told]:
+def stopped(stories: tuple[dict[str, Delivered], dict[str, Delivered]]) -> dict[str, Delivered]:
     return stories[1]
 
 
 @pytest.mark.proves("E2", "S2", "X13")
 @pytest.mark.parametrize("point", POINTS)
-def test_a_job_survives_the_kill_of_its_worker_at_any_point(killed: dict[str, Told], point: str) -> None:
+def test_a_job_survives_the_kill_of_its_worker_at_any_point(killed: dict[str, Delivered], point: str) -> None:
     told = killed[point]
 
     assert told.final.finished_reason is FinishedReason.COMPLETED
@@ -182,7 +182,7 @@ def test_a_job_survives_the_kill_of_its_worker_at_any_point(killed: dict[str, To
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("tool", ["look", "put", "send", "sign"])
 def test_each_call_of_a_killed_worker_runs_as_often_as_its_effect_class_says(
-    killed: dict[str, Told], point: str, tool: str
+    killed: dict[str, Delivered], point: str, tool: str
 ) -> None:
     job = killed[point].job
     repeatable = tool in ("look", "put")
@@ -205,7 +205,9 @@ def test_each_call_of_a_killed_worker_runs_as_often_as_its_effect_class_says(
 
 @pytest.mark.proves("S5", "X2")
 @pytest.mark.parametrize("point", POINTS)
-def test_only_a_lost_once_call_of_a_killed_worker_is_of_unknown_outcome(killed: dict[str, Told], point: str) -> None:
+def test_only_a_lost_once_call_of_a_killed_worker_is_of_unknown_outcome(
+    killed: dict[str, Delivered], point: str
+) -> None:
     lost = {tool_of(point)} & {"send", "sign"} if point.endswith(("before", "after")) else set()
 
     unknown = {name for name, result in killed[point].results.items() if result.state is ToolResultState.UNKNOWN}
@@ -220,7 +222,7 @@ def test_only_a_lost_once_call_of_a_killed_worker_is_of_unknown_outcome(killed: 
 
 
 @pytest.mark.proves("S5")
-def test_a_shell_command_dies_with_its_killed_worker_and_the_model_is_told(killed: dict[str, Told]) -> None:
+def test_a_shell_command_dies_with_its_killed_worker_and_the_model_is_told(killed: dict[str, Delivered]) -> None:
     told = killed["shell"]
 
     assert told.results["Bash"].state is ToolResultState.UNKNOWN
@@ -230,14 +232,14 @@ def test_a_shell_command_dies_with_its_killed_worker_and_the_model_is_told(kille
 
 
 @pytest.mark.proves("E4", "S6")
-def test_a_stopped_worker_lets_a_once_call_end(stopped: dict[str, Told]) -> None:
+def test_a_stopped_worker_lets_a_once_call_end(stopped: dict[str, Delivered]) -> None:
     told = stopped["send"]
 
     assert told.results["send"].state is ToolResultState.SUCCESS
     assert len(told.job.ledger("began")) == told.job.effects("send") == 1
 
 
-def test_a_read_that_a_stopped_worker_could_not_end_is_done_by_another_one(stopped: dict[str, Told]) -> None:
+def test_a_read_that_a_stopped_worker_could_not_end_is_done_by_another_one(stopped: dict[str, Delivered]) -> None:
     told = stopped["look"]
 
     first, second = told.job.ledger("began")
@@ -247,7 +249,7 @@ def test_a_read_that_a_stopped_worker_could_not_end_is_done_by_another_one(stopp
     assert told.job.effects("look") == 1
 
 
-def test_a_shell_command_that_a_stopped_worker_cuts_short_is_told_truly(stopped: dict[str, Told]) -> None:
+def test_a_shell_command_that_a_stopped_worker_cuts_short_is_told_truly(stopped: dict[str, Delivered]) -> None:
     told = stopped["shell"]
 
     assert told.results["Bash"].state is ToolResultState.UNKNOWN
@@ -267,7 +269,7 @@ def test_a_shell_command_that_a_stopped_worker_cuts_short_is_told_truly(stopped:
     ],
 )
 def test_a_session_records_the_shutdown_that_interrupted_it_until_it_goes_on(
-    stopped: dict[str, Told], name: str, doing: str, call_id: str
+    stopped: dict[str, Delivered], name: str, doing: str, call_id: str
 ) -> None:
     told = stopped[name]
 
@@ -278,11 +280,11 @@ def test_a_session_records_the_shutdown_that_interrupted_it_until_it_goes_on(
     assert told.final.finished_reason is FinishedReason.COMPLETED
 
 
-def test_a_call_that_ends_in_the_time_that_a_stop_grants_leaves_no_mark(stopped: dict[str, Told]) -> None:
+def test_a_call_that_ends_in_the_time_that_a_stop_grants_leaves_no_mark(stopped: dict[str, Delivered]) -> None:
     assert [event for event in stopped["send"].events if event.name == "worker_left"] == []
 
 
-def test_a_long_call_goes_on_from_what_it_had_noted(stopped: dict[str, Told]) -> None:
+def test_a_long_call_goes_on_from_what_it_had_noted(stopped: dict[str, Delivered]) -> None:
     told = stopped["walk"]
 
     walked = [(line["attempt"], line["step"]) for line in told.job.ledger("walks from")]

@@ -180,7 +180,7 @@ async def test_no_list_or_search_tells_of_anothers(hers: Ana) -> None:
                 assert hers.lead not in said(others)
 
 
-async def test_nothing_is_begun_or_deleted_in_anothers_name(hers: Ana) -> None:
+async def test_nothing_is_started_or_deleted_in_anothers_name(hers: Ana) -> None:
     bodies: dict[str, dict[str, Any]] = {
         "/v1/schedules": {"name": f"bobs-{MARK}", "agent": "lead", "prompt": "x", "every": 60, "session": hers.lead},
         "/v1/hubs": {"name": f"bobs-{MARK}", "members": [{"agent": "lead", "session": hers.lead}]},
@@ -194,11 +194,11 @@ async def test_nothing_is_begun_or_deleted_in_anothers_name(hers: Ana) -> None:
             assert named.status_code == httpx.codes.UNPROCESSABLE_ENTITY, path
         deleted = await bob.post("/v1/memories/delete", json={"ids": [hers.memory]})
         everything = await bob.post("/v1/memories/delete", json={"all": True})
-        begun = await bob.post(f"/console/start?user={ANA}", data={**await form_of(bob), "session": hers.lead})
+        started = await bob.post(f"/console/start?user={ANA}", data={**await form_of(bob), "session": hers.lead})
         taken = await bob.post("/v1/schedules", json={**bodies["/v1/schedules"], "name": hers.schedule})
 
     assert (deleted.json(), everything.json()) == ({"deleted": 0}, {"deleted": 0})
-    assert begun.status_code == httpx.codes.NOT_FOUND
+    assert started.status_code == httpx.codes.NOT_FOUND
     assert taken.status_code == httpx.codes.UNPROCESSABLE_ENTITY
     assert ANA not in said(taken)
 

@@ -15,11 +15,11 @@ from temporalio.client import Client
 
 from longhaul import AgentSpec
 from longhaul.starter.client.session import Session
-from longhaul.starter.provision.dev_server import DevServer
-from longhaul.starter.reach.connection import connect, let_go
+from longhaul.starter.connection.connect import connect, let_go
+from longhaul.starter.dev_server.dev_server import DevServer
 from longhaul.testing import AgentEnvironment, scripted, settings_for, working
 from tests.e2e.serving import TOKENS, Serving, serving, tokens_file
-from tests.workflows.letters import until
+from tests.workflows.operations import until
 
 pytestmark = pytest.mark.server
 

@@ -24,13 +24,13 @@ async def test_no_request_made_from_the_document_is_answered_otherwise(
     assert worker
     (tmp_path / "greeting.txt").write_text("hello world\n")
     name = agent(tmp_path, WANTS_TO_EDIT).rpartition("/")[2]
-    # Most that is made up is about a session that nobody has begun; these are about one that waits.
+    # Most that is made up is about a session that nobody has started; these are about one that waits.
     (tmp_path / "schemathesis.toml").write_text(f'[parameters]\n"path.agent" = "lamp"\n"path.session" = "{name}"\n')
     settings = cli_environment | {"LONGHAUL_SERVE_TOKENS": str(tokens_file(tmp_path)), "LONGHAUL_TRUST": "1"}
     async with serving(tmp_path, settings) as server:
         async with server.client() as ana:
             path = f"/v1/sessions/lamp/{name}/messages"
-            begun = await ana.post(path, json={"messages": "Greet"}, params={"wait": 30})
+            started = await ana.post(path, json={"messages": "Greet"}, params={"wait": 30})
         left_out = [word for each in ENDLESS for word in ("--exclude-operation-id", each)]
         # What a schema can't say (two fields that exclude each other, text in a path) may be refused all the same.
         checks = ["--exclude-checks", "positive_data_acceptance", "--request-timeout", "30", "--seed", "12"]
@@ -51,6 +51,6 @@ async def test_no_request_made_from_the_document_is_answered_otherwise(
         )
         said, _ = await process.communicate()
 
-    assert begun.json()["status"] == "waiting"
+    assert started.json()["status"] == "waiting"
     assert process.returncode == 0, said.decode()[-4_000:]
     assert " passed" in said.decode()

@@ -11,7 +11,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from longhaul.starter.provision.processes import run_within
+from longhaul.starter.dev_server.processes import run_within
 from tests.conftest import found
 from tests.e2e.serve.test_sessions import WANTS_TO_EDIT, agent
 from tests.e2e.serving import TOKENS, Address, serving, tokens_file

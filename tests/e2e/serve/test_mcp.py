@@ -31,8 +31,8 @@ pytestmark = pytest.mark.server
 
 PAGE = (ROOT / "docs" / "people" / "mcp-server.md").read_text(encoding="utf-8")
 TRANSPORTS = ("stdio", "http")
-OF_LETTERS = {"interrupt", "stop_background", "pause", "resume"}
-ALL = {"start_session", "send", "read", "status", "list_sessions", "list_inbox", "decide", *OF_LETTERS}
+OF_OPERATIONS = {"interrupt", "stop_background", "pause", "resume"}
+ALL = {"start_session", "send", "read", "status", "list_sessions", "list_inbox", "decide", *OF_OPERATIONS}
 
 
 @pytest.fixture
@@ -99,8 +99,8 @@ async def asked_in(client: Client, session: str) -> Any:
 async def test_a_read_that_waits_comes_back_where_a_sub_agent_waits(tmp_path: Path, desk: dict[str, str]) -> None:
     lead(tmp_path)
     async with client_by("http", tmp_path, desk) as client:
-        begun = await told(client, "start_session", agent="lamp", text="Go", wait=0)
-        at = {"agent": "lamp", "session": begun["session"]}
+        started = await told(client, "start_session", agent="lamp", text="Go", wait=0)
+        at = {"agent": "lamp", "session": started["session"]}
 
         read = await told(client, "read", **at, wait=60)
 
@@ -113,16 +113,16 @@ async def test_a_read_that_waits_comes_back_where_a_sub_agent_waits(tmp_path: Pa
 @pytest.mark.proves("X20")
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("transport", TRANSPORTS)
-async def test_a_session_is_begun_looked_at_decided_on_and_read(  # noqa: PLR0915  one life
+async def test_a_session_is_started_looked_at_decided_on_and_read(  # noqa: PLR0915  one life
     transport: str, tmp_path: Path, desk: dict[str, str]
 ) -> None:
     agent(tmp_path, WANTS_TO_EDIT, {"text": "Done."}, {"text": "You are welcome."})
     ask = {"agent": "lamp", "text": "Greet", "request_id": f"r-{uuid4().hex}", "wait": 60}
     async with client_by(transport, tmp_path, desk) as client:
         names = {tool.name for tool in (await client.list_tools()).tools}
-        begun = await told(client, "start_session", **ask)
+        started = await told(client, "start_session", **ask)
         again = await told(client, "start_session", **ask)
-        at = {"agent": "lamp", "session": begun["session"]}
+        at = {"agent": "lamp", "session": started["session"]}
         (waiting,) = (await told(client, "status", **at))["calls"]
         paused = await told(client, "pause", **at, why="the tide")
         why = (await told(client, "status", **at))["status"]["paused_why"]
@@ -139,11 +139,11 @@ async def test_a_session_is_begun_looked_at_decided_on_and_read(  # noqa: PLR091
         last = await told(client, "read", **at, since=done["next"])
         nothing = await told(client, "read", **at, since=last["next"])
 
-    assert (paused, why, resumed) == ({"changed": True}, "the tide", {"session": begun["session"]})
+    assert (paused, why, resumed) == ({"changed": True}, "the tide", {"session": started["session"]})
     assert names == ALL
-    assert (begun["status"], begun["text"]) == ("waiting", "I will greet the moon.")
-    assert [call["tool"] for call in begun["calls"]] == ["Edit"]
-    assert (again["session"], again["reply_id"]) == (begun["session"], begun["reply_id"])
+    assert (started["status"], started["text"]) == ("waiting", "I will greet the moon.")
+    assert [call["tool"] for call in started["calls"]] == ["Edit"]
+    assert (again["session"], again["reply_id"]) == (started["session"], started["reply_id"])
     assert "digest" in unseen
     assert "digest" in empty
     assert other
@@ -171,14 +171,14 @@ async def test_what_a_sub_agent_asks_is_told_and_decided_at_its_lead(tmp_path: P
     agent(tmp_path, {"tool_calls": [task]}, {"text": "Done."}, more=below)
 
     async with by_stdio(tmp_path, desk) as client:
-        begun = await told(client, "start_session", agent="lamp", text="Go", wait=60)
-        at = {"agent": "lamp", "session": begun["session"]}
+        started = await told(client, "start_session", agent="lamp", text="Go", wait=60)
+        at = {"agent": "lamp", "session": started["session"]}
         (listed,) = (await told(client, "status", **at))["calls"]
         await told(client, "decide", **at, call_id="edit-7", decision="allow", digest=listed["digest"])
         thanked = await told(client, "send", **at, text="Well?", wait=60)
 
-    assert (begun["status"], [call["path"] for call in begun["calls"]]) == ("waiting", ["lamp › scout › Edit"])
-    assert listed == begun["calls"][0]
+    assert (started["status"], [call["path"] for call in started["calls"]]) == ("waiting", ["lamp › scout › Edit"])
+    assert listed == started["calls"][0]
     assert thanked["status"] == "finished"
     assert (tmp_path / "greeting.txt").read_text() == "hello moon\n"
 
@@ -189,11 +189,11 @@ async def test_what_one_client_begins_waits_for_another_one_when_its_server_is_g
 ) -> None:
     agent(tmp_path, WANTS_TO_EDIT, {"text": "Done."}, name="lantern")
     async with serving(tmp_path, desk) as first, by_http(first.url) as client:
-        begun = await told(client, "start_session", agent="lantern", text="Greet", wait=60)
+        started = await told(client, "start_session", agent="lantern", text="Greet", wait=60)
         await first.kill()
-    at = {"agent": "lantern", "session": begun["session"], "user": "ana"}
+    at = {"agent": "lantern", "session": started["session"], "user": "ana"}
     async with by_stdio(tmp_path, desk) as client:
-        asked = await asked_in(client, begun["session"])
+        asked = await asked_in(client, started["session"])
         denial = {"call_id": asked["call"]["call_id"], "decision": "deny", "reason": "Not the moon."}
         await told(client, "decide", **at, **denial)
         done = await told(client, "read", **at, wait=60)
@@ -207,8 +207,8 @@ async def test_a_tokens_scopes_and_user_hold_here_too(tmp_path: Path, desk: dict
     agent(tmp_path, WANTS_TO_EDIT, {"text": "Done."}, name="torch")
     async with serving(tmp_path, desk) as one:
         async with by_http(one.url) as ana:
-            begun = await told(ana, "start_session", agent="torch", text="Greet", wait=60)
-        at = {"agent": "torch", "session": begun["session"]}
+            started = await told(ana, "start_session", agent="torch", text="Greet", wait=60)
+        at = {"agent": "torch", "session": started["session"]}
         async with by_http(one.url, "bob") as bob:
             unseen = [
                 await refused(bob, "read", **at),
@@ -235,13 +235,13 @@ async def test_a_tokens_scopes_and_user_hold_here_too(tmp_path: Path, desk: dict
                 f"{one.url}/mcp", content=b"x" * 3_000_000, headers={"Authorization": f"Bearer {TOKENS['ana']}"}
             )
 
-    assert [f"there is no open session {begun['session']!r}" in sentence for sentence in unseen] == [
+    assert [f"there is no open session {started['session']!r}" in sentence for sentence in unseen] == [
         True,
         False,
         True,
         True,
     ]
-    assert unseen[1].startswith(f"session: there is no session {begun['session']!r} of agent 'torch'")
+    assert unseen[1].startswith(f"session: there is no session {started['session']!r} of agent 'torch'")
     assert names == {"read", "status", "list_sessions", "list_inbox"}
     assert [call["call_id"] for call in seen["calls"]] == ["edit-7"]
     assert denied == "decide: this needs a token with the scope 'approve'"
@@ -350,20 +350,20 @@ async def test_the_configuration_of_the_page_begins_a_session(tmp_path: Path, de
     (block,) = re.findall(r'^\{"mcpServers".*$', PAGE, re.MULTILINE)
     said = json.loads(block)["mcpServers"]["longhaul"]
     program, *words = CLI
-    started = StdioServerParameters(command=program, args=[*words, *said["args"]], env=desk, cwd=tmp_path)
-    async with Client(started) as client:
+    server = StdioServerParameters(command=program, args=[*words, *said["args"]], env=desk, cwd=tmp_path)
+    async with Client(server) as client:
         names = {tool.name for tool in (await client.list_tools()).tools}
-        begun = await told(client, "start_session", text="Greet", wait=60)
-        sessions = await told(client, "list_sessions", session=begun["session"])
+        started = await told(client, "start_session", text="Greet", wait=60)
+        sessions = await told(client, "list_sessions", session=started["session"])
         everyones = await told(client, "list_sessions")
-        ended = await told(client, "interrupt", session=begun["session"])
+        ended = await told(client, "interrupt", session=started["session"])
 
     assert said["command"] == "longhaul"
     assert names == ALL - {"decide", "pause", "resume"}
-    assert (begun["status"], begun["text"]) == ("waiting", "I will greet the moon.")
-    assert all(row["session_id"] == begun["session"] for row in sessions["sessions"])
+    assert (started["status"], started["text"]) == ("waiting", "I will greet the moon.")
+    assert all(row["session_id"] == started["session"] for row in sessions["sessions"])
     assert len(everyones["sessions"]) >= len(sessions["sessions"])
-    assert ended == {"interrupted": begun["reply_id"]}
+    assert ended == {"interrupted": started["reply_id"]}
 
 
 def test_the_page_has_each_tool_with_its_scope() -> None:

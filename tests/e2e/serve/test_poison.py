@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.serve.test_sessions import WANTS_TO_EDIT, agent, desk, served
 from tests.e2e.serving import Serving
 from tests.limits import usual
-from tests.workflows.life.test_poison import LISTS, POISON
+from tests.workflows.incarnation.test_poison import LISTS, POISON
 
 pytestmark = [pytest.mark.server, pytest.mark.alone]
 
@@ -18,16 +18,16 @@ __all__ = ["desk", "served"]  # fixtures
 ROUTES = {
     "submit": "messages", "observe": "observe", "notify": "notify", "interrupt": "interrupt", "confirm": "decisions",
     "external_result": "external-results", "configure": "configure", "rules": "rules", "replace_state": "state",
-    "compact": "compact", "pause": "pause", "resume": "resume", "step": "step", "settle": "settle",
+    "compact": "compact", "pause": "pause", "resume": "resume", "step": "step", "resolve": "resolve",
     "budget": "budget", "stop_background": "stop-background",
 }  # fmt: skip
 ALWAYS = {"thousands of items", "levels of lists", "a number of many digits", "600 different rules"}
 """The others by `make chaos`."""
 OWN_OF_WORKERS = {"ask", "worker_left", "worker_lacks", "child_reported", "report_again", "hub_says"}
-"""Letters that no request makes: of workers, of sessions to each other, and of workflows that ask."""
+"""Operations that no request makes: of workers, of sessions to each other, and of workflows that ask."""
 
 
-def test_each_letter_that_a_request_makes_is_poisoned() -> None:
+def test_each_operation_that_a_request_makes_is_poisoned() -> None:
     assert ROUTES.keys() | OWN_OF_WORKERS == LISTS.keys()
     assert len(POISON) >= 20
 
@@ -40,15 +40,15 @@ async def test_a_session_answers_at_once_after_poison_by_http(served: Serving, t
     answered: dict[str, float] = {}
     async with served.client() as client:
         await client.post(f"{session}/messages?wait=20", json={"messages": "Greet the moon"})
-        for letter, route in ROUTES.items():
-            body = POISON[kind](letter).encode("utf-8", "surrogatepass")
+        for operation, route in ROUTES.items():
+            body = POISON[kind](operation).encode("utf-8", "surrogatepass")
             said = await client.post(f"{session}/{route}", content=body, headers={"Content-Type": "application/json"})
-            assert said.status_code in (*range(200, 300), *range(400, 500)), (letter, said.text[:300])
-            answered[letter] = await _seconds_of_a_status(client, session)
+            assert said.status_code in (*range(200, 300), *range(400, 500)), (operation, said.text[:300])
+            answered[operation] = await _seconds_of_a_status(client, session)
         healthy = await client.get("/health")
 
     most = usual(3 if kind.startswith("as many") else 1)  # those are taken, and read; the others are refused unread
-    assert {letter: seconds for letter, seconds in answered.items() if seconds >= most} == {}
+    assert {operation: seconds for operation, seconds in answered.items() if seconds >= most} == {}
     assert healthy.status_code == 200
 
 

@@ -1,4 +1,4 @@
-"""Every route of `longhaul serve`: what it gives when all is well, and that it refuses rubbish."""
+"""Every route of `longhaul serve`: what it gives when all is well, and that it refuses malformed input."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "decide": {"call_id": "edit-7", "decision": "deny"},
     "decideAll": {"calls": [{"call_id": "edit-7", "digest": "none"}], "decision": "deny"},
     "externalResults": {"results": [{"id": "edit-7", "output": "x"}]},
-    "settle": {"call_id": "edit-7", "happened": True},
+    "resolve": {"call_id": "edit-7", "happened": True},
     "observe": {"messages": "The sun sets."},
     "configure": {"max_iters": 7},
     "changeBudget": {"more": {"calls": 5}},
@@ -120,7 +120,11 @@ async def test_each_route_answers_as_the_document_says(tmp_path: Path, served: S
         await look_at_pages_and_workers(ask, served, [*parts[2]["events"], *rest["events"]])
         await keep(ask)
 
-    others = await one_in_doubt(tmp_path, served) | await decided_together(tmp_path, served) | await what_lasts(served)
+    others = (
+        await one_outcome_unknown(tmp_path, served)
+        | await decided_together(tmp_path, served)
+        | await what_lasts(served)
+    )
 
     assert found["message"]["content"][-1]["text"] == "Done."
     assert reader.recorded == list(range(1, len(reader.recorded) + 1))
@@ -148,14 +152,14 @@ async def look_at_pages_and_workers(ask: Caller, served: Serving, steps: list[An
     assert [one["store"] for one in working["workers"]]
 
 
-async def one_in_doubt(tmp_path: Path, served: Serving) -> set[str]:
+async def one_outcome_unknown(tmp_path: Path, served: Serving) -> set[str]:
     """A call of which somebody has to say whether it happened."""
-    more = 'tools = ["engrave"]\non_doubt = "ask"\n[permission]\nmode = "bypass"'
+    more = 'tools = ["engrave"]\non_unknown_outcome = "ask"\n[permission]\nmode = "bypass"'
     session = agent(tmp_path, ENGRAVES, {"text": "I see."}, name="smith", more=more)
     async with served.client() as client:
         ask = Caller(client, session)
         await ask("message", {"messages": "Engrave"}, status=200, wait=30)
-        await ask("settle", {"call_id": "ring-1", "happened": False})
+        await ask("resolve", {"call_id": "ring-1", "happened": False})
     return ask.called
 
 
@@ -237,8 +241,8 @@ async def in_a_hub(ask: Caller, served: Serving) -> None:
     agent_name, session = ask.session.split("/")[-2:]
     first, second = {"agent": agent_name, "session": session}, {"agent": agent_name, "session": f"{session}-two"}
     new = {"name": CLUB, "members": [{**first, "name": "host"}], "announcement": "Welcome"}
-    begun = [await ask("beginHub", {**new, "request_id": "welcome"}) for _ in range(2)]
-    assert [[word["text"] for word in card["newest"]] for card in begun] == [["Welcome"]] * 2
+    started = [await ask("beginHub", {**new, "request_id": "welcome"}) for _ in range(2)]
+    assert [[word["text"] for word in card["newest"]] for card in started] == [["Welcome"]] * 2
     assert [one["name"] for one in (await ask("joinHub", {"members": [second]}))["members"]] == [
         "host",
         second["session"],
@@ -280,7 +284,7 @@ async def in_too_many_hubs(ask: Caller, one: dict[str, str], other: dict[str, st
 
 async def keep(ask: Caller) -> None:
     """The state out and in, changed in a place, and in another session."""
-    await ask("editState", {"changes": {"summary": "The moon was greeted."}, "why": "told anew"})
+    await ask("editState", {"changes": {"summary": "The moon was greeted."}, "why": "told again"})
     state = await ask("state")
     assert state["summary"] == "The moon was greeted."
     name = f"{ask.session.rpartition('/')[2]}-copy"
@@ -292,7 +296,7 @@ async def keep(ask: Caller) -> None:
     assert (await other("state"))["summary"] == "The moon was greeted."
 
 
-async def test_each_route_refuses_rubbish(tmp_path: Path, served: Serving) -> None:
+async def test_each_route_refuses_malformed_input(tmp_path: Path, served: Serving) -> None:
     session = agent(tmp_path, WANTS_TO_EDIT)
     async with served.client("ana") as ana, served.client("max") as operator:
         await ana.post(f"{session}/messages", json={"messages": "Greet"}, params={"wait": 30})
@@ -304,12 +308,12 @@ async def test_each_route_refuses_rubbish(tmp_path: Path, served: Serving) -> No
             assert answer.json()["type"].startswith("urn:longhaul:"), one.name
             return answer.status_code
 
-        rubbish = {one.name: await status(one, "?weight=3") for one in OPERATIONS}
+        malformed_input = {one.name: await status(one, "?weight=3") for one in OPERATIONS}
         method = {one.name: (await ana.delete(path_of(one, session))).status_code for one in OPERATIONS}
         unread = {one.name: await status(one, body={"weight": 3}) for one in OPERATIONS if one.body is not None}
         mine = (await ana.get(f"{session}/status")).json()
 
-    assert set(rubbish.values()) == {422}, rubbish
+    assert set(malformed_input.values()) == {422}, malformed_input
     assert set(method.values()) == {405}, method
     assert set(unread.values()) == {422}, unread
     assert (mine["status"], mine["refused"]) == ("waiting", 0)

@@ -1,4 +1,4 @@
-"""`longhaul serve`: the life of a session by HTTP, by a real process that is killed on the way."""
+"""`longhaul serve`: the incarnation of a session by HTTP, by a real process that is killed on the way."""
 
 import asyncio
 import json
@@ -104,11 +104,11 @@ async def test_an_operator_names_the_priority_of_a_session_that_begins(tmp_path:
     async with served.client() as ana, served.client("max") as operator:
         forbidden = await ana.post(messages, json=told, params={"priority": 1})
         odd = await operator.post(messages, json=told, params={**user, "priority": 6})
-        begun = await operator.post(messages, json=told, params={**user, "priority": 1, "wait": 60})
+        started = await operator.post(messages, json=told, params={**user, "priority": 1, "wait": 60})
         again = await operator.post(messages, json=told, params={**user, "priority": 1, "wait": 60})
         other = await operator.post(messages, json=told, params={**user, "priority": 2})
 
-    assert [each.status_code for each in (forbidden, odd, begun, again, other)] == [403, 422, 200, 200, 409]
+    assert [each.status_code for each in (forbidden, odd, started, again, other)] == [403, 422, 200, 200, 409]
     assert "priority: naming one needs a token with the scope 'admin'" in forbidden.text
     assert "priority: " in odd.text
     assert "began with priority 1; leave it out, or take another session" in other.text
@@ -225,7 +225,7 @@ async def test_nobody_sees_the_sessions_of_others(tmp_path: Path, served: Servin
                 "/resume": {},
                 "/compact": {},
                 "/rules": {"add": []},
-                "/settle": {"call_id": "edit-7", "happened": True},
+                "/resolve": {"call_id": "edit-7", "happened": True},
                 "/external-results": {"results": [{"id": "edit-7", "output": "x"}]},
             }.items()
         }
@@ -277,7 +277,7 @@ async def test_ten_readers_see_the_same_and_are_told_when_the_server_ends(tmp_pa
     assert not any(reader.live for reader in readers[1::2]), "nobody has asked for them"
 
 
-async def test_rubbish_is_answered_with_what_to_do(tmp_path: Path, served: Serving) -> None:
+async def test_malformed_input_is_answered_with_what_to_do(tmp_path: Path, served: Serving) -> None:
     session = agent(tmp_path, WANTS_TO_EDIT)
     post = f"{session}/messages"
     as_json = {"Content-Type": "application/json"}

@@ -125,7 +125,7 @@ async def test_a_provider_that_is_away_is_told_by_status_and_events(tmp_path: Pa
     after = (await ana.get(f"{session}/status")).json()
 
     assert told is not None
-    assert (told.data["name"], told.data["value"]["attempt"]) == ("provider_away", FIRST_TOLD)
+    assert (told.data["name"], told.data["value"]["attempt"]) == ("provider_unavailable", FIRST_TOLD)
     assert (during["status"], during["outage"]["attempt"]) == ("working", FIRST_TOLD)
     assert "overloaded" in during["outage"]["why"]
     assert during["outage"]["next_try"] < during["outage"]["until"]

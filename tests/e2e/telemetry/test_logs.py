@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.dev_server.dev_server import DevServer
 from tests.e2e.conftest import Cli
 from tests.e2e.crash.crash_stage import until
 from tests.e2e.processes import ROOT, WorkerSettings, environment, worker

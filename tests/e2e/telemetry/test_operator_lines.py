@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.dev_server.dev_server import DevServer
 from tests.e2e.conftest import Cli
 from tests.e2e.crash.crash_stage import until
 from tests.e2e.processes import WorkerSettings, environment, worker

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.dev_server.dev_server import DevServer
 from tests.e2e.conftest import Cli
 from tests.e2e.processes import ROOT, WorkerSettings, environment, worker
 from tests.e2e.telemetry.collector import Collector, Span, collecting

@@ -6,7 +6,7 @@ import pytest
 from temporalio.client import Client
 
 from longhaul.agent.plain.ids import workflow_id
-from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.dev_server.dev_server import DevServer
 from tests.e2e.conftest import Cli
 from tests.e2e.processes import WorkerSettings, environment, worker
 from tests.e2e.telemetry.collector import Collector, collecting

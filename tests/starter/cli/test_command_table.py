@@ -20,7 +20,7 @@ from longhaul.starter.cli.main import app
 try:
     app({words!r}, prog_name="longhaul")
 except SystemExit as ending:
-    print(ending.code, sorted({{"temporalio", "longhaul.agent.record"}} & set(sys.modules)))
+    print(ending.code, sorted({{"temporalio", "longhaul.agent.journal"}} & set(sys.modules)))
 """
 
 

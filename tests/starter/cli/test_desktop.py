@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhaul.starter.cli.terminal.screen import LONGEST, Notices, notification
+from longhaul.starter.cli.terminal.screen import LONGEST, Notifications, notification
 
 IN_GHOSTTY = {"TERM": "xterm-ghostty", "TERM_PROGRAM": "ghostty"}
 
@@ -27,10 +27,11 @@ def test_a_terminal_is_told_as_it_understands_it(environment: dict[str, str], to
 
 
 @pytest.mark.parametrize(
-    ("notices", "told"), [("off", ""), ("osc9", "\x1b]9;Longhaul: a\x07"), ("osc777", "\x1b]777;notify;Longhaul;a\x07")]
+    ("notifications", "told"),
+    [("off", ""), ("osc9", "\x1b]9;Longhaul: a\x07"), ("osc777", "\x1b]777;notify;Longhaul;a\x07")],
 )
-def test_what_is_set_goes_before_what_is_known(notices: Notices, told: str) -> None:
-    assert notification("a", notices, IN_GHOSTTY) == told
+def test_what_is_set_goes_before_what_is_known(notifications: Notifications, told: str) -> None:
+    assert notification("a", notifications, IN_GHOSTTY) == told
 
 
 def test_no_name_steers_the_terminal_or_the_desktop() -> None:

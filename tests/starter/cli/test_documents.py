@@ -30,7 +30,7 @@ def pdf_of(*pages: bytes, kids: str = "", length: str = "") -> bytes:
         head = f"<< /Length {length or len(stream)} /Filter /FlateDecode >>\nstream\n"
         objects.append(head.encode() + stream + b"\nendstream")
         objects.append(
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 300] /Contents {4 + 2 * at} 0 R "
+            f"<< /Type /Page /Parent 2 0 R /MediaSandbox [0 0 300 300] /Contents {4 + 2 * at} 0 R "
             "/Resources << /Font << /F1 3 0 R >> >> >>".encode()
         )
     written = io.BytesIO(b"%PDF-1.4\n")

@@ -8,7 +8,7 @@ import pytest
 from longhaul.starter.cli.commands import keys
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.reach.connection import keyring_of
+from longhaul.starter.connection.connect import keyring_of
 from longhaul.starter.settings import Settings
 from longhaul.stores.keys.keyring import BadKeysSetting, WrongMaster
 

@@ -60,8 +60,8 @@ async def test_each_profile_is_looked_at_whatever_is_wrong_with_others(
     assert {name.removeprefix("model ") for name, check in found.items() if check.ok} == {
         *("right", "keyless", "said", "played")
     }
-    about = {name.removeprefix("model "): (check.detail, check.mend) for name, check in found.items()}
-    for name, says, mend in (
+    about = {name.removeprefix("model "): (check.detail, check.fix) for name, check in found.items()}
+    for name, says, fix in (
         ("right", f"anthropic:claude-opus-4-8 at {server}, TEAM_KEY is set", ""),
         ("keyless", f"openai-chat:qwen3 at {server}, no key", ""),
         ("misspelt", "famly", "fix [models.misspelt] in longhaul.toml"),
@@ -73,7 +73,7 @@ async def test_each_profile_is_looked_at_whatever_is_wrong_with_others(
         ("openai", "'openai' can't be the name of a profile", "fix [models.openai]"),
     ):
         assert says in about[name][0], name
-        assert mend in about[name][1], name
+        assert fix in about[name][1], name
     assert HEARD
     assert not any(b"sk-team-moss" in head for head in HEARD)
 

@@ -10,7 +10,7 @@ from rich.text import Text
 from longhaul.starter.cli.terminal.screen import MOST_LINES, BottomLines
 from longhaul.starter.cli.terminal.streamed_text import MarkdownWriter
 from longhaul.starter.cli.terminal.text_layout import MarkdownText, Painting
-from tests.reflowing import laid_out_anew, shown
+from tests.reflowing import laid_out_again, shown
 from tests.starter.cli.test_live_screen import Terminal
 
 HISTORY = 500
@@ -34,7 +34,7 @@ class Window:
         if cuts:
             self._screen.resize(self._screen.lines, columns)
         else:
-            self._screen = laid_out_anew(self._screen, columns, self._screen.lines, HISTORY)
+            self._screen = laid_out_again(self._screen, columns, self._screen.lines, HISTORY)
         self.console.width = columns
 
     def _take(self) -> None:

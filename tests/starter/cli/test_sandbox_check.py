@@ -63,7 +63,7 @@ def test_it_says_what_holds_here(sandbox: str, machine: str, ok: bool, detail: s
     check = local_checks.sandbox(Settings.model_validate({"sandbox": sandbox}))
 
     assert (check.ok, check.detail) == (ok, detail)
-    assert bool(check.mend) is not ok
+    assert bool(check.fix) is not ok
     assert not check.essential
 
 

@@ -10,7 +10,7 @@ from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.session_start import Wishes, fresh_name, spec_of, workspace
 from longhaul.starter.client.agent_files import BadAgent
-from longhaul.starter.reach.storage_places import root_mark
+from longhaul.starter.connection.storage_places import root_mark
 
 
 @pytest.fixture

@@ -54,10 +54,10 @@ def test_a_sound_is_kept_once_under_a_name_that_follows_from_it(tmp_path: Path) 
 
 def test_what_can_not_be_kept_or_stands_elsewhere_is_named(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file")
-    rubbish = DataBlock(source=Base64Source(data="no base64!", media_type="audio/wav"), name="a\x1b]0;b")
+    malformed_input = DataBlock(source=Base64Source(data="no base64!", media_type="audio/wav"), name="a\x1b]0;b")
     far = DataBlock(source=URLSource(url="https://pier.example/x.wav", media_type="audio/wav"))
 
-    unread = Sounds(settings=Settings(data_dir=tmp_path)).take(rubbish).plain
+    unread = Sounds(settings=Settings(data_dir=tmp_path)).take(malformed_input).plain
     unkept = Sounds(settings=Settings(data_dir=tmp_path / "taken")).take(song()).plain
     named = Sounds(settings=Settings(data_dir=tmp_path)).take(far).plain
 

@@ -34,8 +34,8 @@ async def test_folders_that_can_not_be_made_are_named(tmp_path: Path) -> None:
 
     assert [check.ok for check in found.values()] == [False, False]
     assert all(f"{tmp_path}/taken" in check.detail for check in found.values())
-    assert "LONGHAUL_STORE" in found["store"].mend
-    assert "LONGHAUL_BLOBS" in found["blobs"].mend
+    assert "LONGHAUL_STORE" in found["store"].fix
+    assert "LONGHAUL_BLOBS" in found["blobs"].fix
 
 
 async def test_what_is_no_setting_or_does_not_answer_is_a_sentence_without_its_password(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ async def test_a_redis_that_forgets_is_told_how_to_remember(redis_url: str, tmp_
     assert found["store"].ok
     assert found["blobs"].ok
     assert not found["store keeps"].ok
-    assert found["store keeps"].mend == "redis-cli CONFIG SET appendonly yes"
+    assert found["store keeps"].fix == "redis-cli CONFIG SET appendonly yes"
     assert found["blobs keep"].ok, found["blobs keep"]
 
 

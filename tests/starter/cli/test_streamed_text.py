@@ -73,7 +73,7 @@ def test_thinking_and_text_stand_in_lines_of_their_own() -> None:
     assert screen.text == "hm\nForty\n"
 
 
-def test_what_was_begun_anew_does_not_count() -> None:
+def test_what_was_started_again_does_not_count() -> None:
     screen = Terminal()
 
     show(

@@ -27,8 +27,8 @@ async def test_a_place_that_can_not_be_written_comes_with_the_setting_that_names
     nowhere = (await checks(Settings(data_dir=tmp_path, redis_url="redis://ana:violet@127.0.0.1:1/0")))["live streams"]
 
     assert (in_a_file.ok, nowhere.ok) == (False, False)
-    assert "LONGHAUL_DATA_DIR" in in_a_file.mend
-    assert "LONGHAUL_REDIS_URL" in nowhere.mend
+    assert "LONGHAUL_DATA_DIR" in in_a_file.fix
+    assert "LONGHAUL_REDIS_URL" in nowhere.fix
     assert "violet" not in str(nowhere)
 
 
@@ -42,6 +42,6 @@ async def test_targets_and_analyzers_are_looked_at_where_they_are_set(tmp_path: 
     right = await checks(Settings(data_dir=tmp_path, notify=f"maildir:{tmp_path}/post?to=ana@example.org"))
 
     assert (wrong["notify"].ok, wrong["analyzers"].ok, right["notify"].ok) == (False, False, True)
-    assert "LONGHAUL_NOTIFY" in wrong["notify"].mend
+    assert "LONGHAUL_NOTIFY" in wrong["notify"].fix
     assert "shop.nowhere:Guard" in wrong["analyzers"].detail
     assert right["notify"].detail == "1 target"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.fold.agent_state import AgentState
+from longhaul.agent.reducer.agent_state import AgentState
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ReActConfig
 from longhaul.agent.values.spec.mcp import MCPClient
 from longhaul.agent.values.tool_groups import ToolGroup

@@ -1,4 +1,4 @@
-"""An attachment that no model could be shown is refused before it is sent, wherever a letter may hold one."""
+"""An attachment that no model could be shown is refused before it is sent, wherever an operation may hold one."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def message(*blocks: Any) -> list[Any]:
     return as_messages(UserMsg("user", list(blocks)))
 
 
-LETTERS: dict[str, tuple[str, dict[str, Any], str]] = {
+OPERATION_ROWS: dict[str, tuple[str, dict[str, Any], str]] = {
     "a request": ("submit", {"messages": message(TextBlock(text="Look"), TORN)}, "messages[0].content[1]"),
     "what is observed": ("observe", {"messages": [*message(TextBlock(text="a")), *message(TORN)]}, "messages[1]"),
     "one message alone": ("submit", {"messages": message(TORN)[0]}, "messages.content[0]"),
@@ -41,9 +41,9 @@ LETTERS: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("kind", LETTERS)
+@pytest.mark.parametrize("kind", OPERATION_ROWS)
 async def test_it_is_refused_at_its_place_with_what_to_do(kind: str) -> None:
-    name, body, place = LETTERS[kind]
+    name, body, place = OPERATION_ROWS[kind]
 
     with pytest.raises(Refused) as refusal:
         await check_attachments(name, body)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.fold.agent_state import AgentState
+from longhaul.agent.reducer.agent_state import AgentState
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files import BadAgent, checked
@@ -50,13 +50,13 @@ def test_what_can_be_meant_so_is_taken() -> None:
     assert read(AgentState(session_id="s", user_id=None, permission_context=context)).permission_context == context
 
 
-def test_a_letter_with_such_a_state_changes_nothing() -> None:
+def test_an_operation_with_such_a_state_changes_nothing() -> None:
     play = Play([text("Done.")])
     play.say("Go")
     play.run()
-    state = play.record.state.model_dump(mode="json") | {"permission_context": {"rules": [BAD[0][0]]}}
+    state = play.journal.state.model_dump(mode="json") | {"permission_context": {"rules": [BAD[0][0]]}}
 
     answer = play.tell("replace_state", {"state": state, "by": "eve"})
 
     assert "state.permission_context.rules: Bash(git *)" in str(answer)
-    assert "git *" not in [rule.rule_content for rule in play.record.state.permission_context.rules]
+    assert "git *" not in [rule.rule_content for rule in play.journal.state.permission_context.rules]

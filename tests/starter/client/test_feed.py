@@ -148,12 +148,12 @@ class Unbegun(Recorded):
     async def is_known(self) -> bool:
         return False
 
-    async def has_begun(self) -> bool:
+    async def has_started(self) -> bool:
         self.asked.append(asyncio.get_running_loop().time())
         return len(self.asked) == 5
 
 
-async def test_whether_a_session_has_begun_is_asked_with_pauses() -> None:
+async def test_whether_a_session_has_started_is_asked_with_pauses() -> None:
     unbegun = Unbegun("late")
     async with Feed([cast(Session, unbegun)]) as feed:
         items = await gathered(feed)

@@ -9,8 +9,8 @@ import pytest
 
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
-from longhaul.starter.provision.dev_server import DevServer
-from longhaul.starter.reach.connection import Unreachable
+from longhaul.starter.connection.connect import Unreachable
+from longhaul.starter.dev_server.dev_server import DevServer
 
 WORKER = AgentSpec(name="worker", model="scripted:none")
 FIRSTS: dict[str, Callable[[Longhaul], Awaitable[object]]] = {

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from longhaul.agent.values.conversation.messages import TextBlock
 from longhaul.agent.views.event_types import AgentEvent
-from longhaul.agent.views.transcript import ReplyFold
+from longhaul.agent.views.transcript import ReplyReducer
 from longhaul.starter.client.reading.live_stream import LOST, RESTARTED, LiveEvents
 from longhaul.stores.streams.streams import Item
 from longhaul.workflows.contract import EventPage
@@ -137,9 +137,9 @@ def test_nothing_is_told_between_replies_and_a_new_reply_begins_clean() -> None:
     assert told(live, attempt(1, "interrupted")) == []
 
     live.recorded(page(reply_id="r2"))
-    events = told(live, attempt(1, "anew", turn=9))
+    events = told(live, attempt(1, "again", turn=9))
 
-    assert spoken(events) == ["anew"]
+    assert spoken(events) == ["again"]
     assert {event.reply_id for event in events} == {"r2"}
 
 
@@ -147,9 +147,9 @@ def test_who_comes_late_is_told_nothing_of_an_earlier_reply_that_was_cut_off_in_
     live = LiveEvents()
     live.recorded(page(reply_id="r2", since=9))
 
-    events = told(live, [*attempt(1, "cut", " off", turn=8_999)[:3], *attempt(1, "anew", turn=9_000)])
+    events = told(live, [*attempt(1, "cut", " off", turn=8_999)[:3], *attempt(1, "again", turn=9_000)])
 
-    assert spoken(events) == ["anew"]
+    assert spoken(events) == ["again"]
 
 
 def test_a_tool_call_named_like_a_model_call_is_a_call_of_its_own() -> None:
@@ -163,7 +163,7 @@ def test_in_any_order_and_number_an_attempt_is_told_at_most_once_and_never_an_ol
     pieces = [(event.live.attempt, event.live.index, event.delta) for event in events if event.live and event.delta]
     assert len(pieces) == len(set(pieces))
     attempts = ["abc", "xyz", "uvw"]
-    seen = [next(at for at, letters in enumerate(attempts) if delta in letters) for _, _, delta in pieces]
+    seen = [next(at for at, operations in enumerate(attempts) if delta in operations) for _, _, delta in pieces]
     assert seen == sorted(seen)
 
 
@@ -171,7 +171,7 @@ def test_with_two_attempts_cut_and_mixed_in_every_way_only_the_newest_remains() 
     first, second = attempt(1, "a", "b")[:3], attempt(2, "x", "y")
     for order in set(permutations("1112222")):
         sources = {"1": iter(first), "2": iter(second)}
-        folded = ReplyFold(REPLY)
+        folded = ReplyReducer(REPLY)
         for event in told(view(), [next(sources[which]) for which in order]):
             folded.take(event)
 

@@ -22,7 +22,7 @@ OTHER_LINES = (b"", b"{}", b"settled", encode(Item("wake")), encode(Item("text",
         (OTHER_LINES, [False] * len(OTHER_LINES)),
     ],
 )
-def test_a_reply_that_has_begun_has_ended_when_its_session_rests_or_begins_another(
+def test_a_reply_that_has_started_has_ended_when_its_session_rests_or_begins_another(
     lines: tuple[bytes, ...], told: list[bool]
 ) -> None:
     ends = ToldEnds("r-own")

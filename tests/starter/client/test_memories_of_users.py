@@ -6,7 +6,7 @@ from unittest.mock import Mock
 import pytest
 
 from longhaul.starter.client.client import Longhaul
-from longhaul.starter.reach.connection import Unreachable
+from longhaul.starter.connection.connect import Unreachable
 from longhaul.starter.settings import Settings
 from longhaul.stores.memories.memories import MemoryOwner, NewMemory
 from longhaul.stores.memories.sqlite_memories import SqliteKnowledge, SqliteMemories

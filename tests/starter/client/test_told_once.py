@@ -52,14 +52,14 @@ def test_behind_a_gap_nothing_is_told_live() -> None:
     ) == ["For", LOST, "ty-two"]
 
 
-def test_an_attempt_that_is_made_anew_is_told_from_its_start() -> None:
-    anew = AgentEvent(type="CUSTOM", name=RESTARTED, reply_id="r", live=Live(call="model:0", attempt=2))
+def test_an_attempt_that_is_made_again_is_told_from_its_start() -> None:
+    again = AgentEvent(type="CUSTOM", name=RESTARTED, reply_id="r", live=Live(call="model:0", attempt=2))
     gap = AgentEvent(type="CUSTOM", name=LOST, reply_id="r", live=Live(call="model:0"))
 
     assert told(
         live("TEXT_BLOCK_DELTA", "Fif"),
         gap,
-        anew,
+        again,
         live("TEXT_BLOCK_DELTA", "Fo", block="b1"),
         recorded("TEXT_BLOCK_DELTA", "Forty"),
     ) == ["Fif", LOST, RESTARTED, "Fo", "rty"]

@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from longhaul.agent.entries import AnyEntry, Segment
+from longhaul.starter.client.reading.journal import Entries, SessionReader
 from longhaul.starter.client.reading.queries import Asking
-from longhaul.starter.client.reading.record import Entries, SessionReader
 from longhaul.stores.blobs.blob_directory import DirectoryBlobs
 from longhaul.stores.blobs.blobs import session_prefix
 from longhaul.stores.segments import Segments, Whole
 from longhaul.workflows.contract import EntriesPage, Status
-from tests.agent.life.test_history import long_talk
+from tests.agent.incarnation.test_history import long_talk
 
 PREFIX = session_prefix("default", "longhaul/mason/~/wall-8")
 SMALL_BYTES = 3_000
@@ -37,7 +37,7 @@ class Sealed:
 
 
 async def test_a_later_page_opens_no_earlier_segment(tmp_path: Path) -> None:
-    log = long_talk().record.log
+    log = long_talk().journal.log
     store = Segments(DirectoryBlobs(tmp_path, fsync=False), SMALL_BYTES)
     segments = tuple(await store.write(PREFIX, log[:-HELD]))
     sealed = Sealed(log, segments, store)

@@ -53,7 +53,7 @@ def test_what_a_form_may_do_is_an_operation_of_the_table() -> None:
     asked = {*re.findall(r'\.ask\(\s*"(\w+)"', source), *SENT}
 
     assert asked <= set(NAMED)
-    assert {"decide", "settle", "message", "inbox", "pending", "transcript", "events"} <= asked
+    assert {"decide", "resolve", "message", "inbox", "pending", "transcript", "events"} <= asked
 
 
 def test_a_diff_in_two_columns_pairs_what_stands_in_the_others_place() -> None:

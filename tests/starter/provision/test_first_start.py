@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.starter.provision import checkout
-from longhaul.starter.provision.checkout import NotInstalled, Packages, make, pins, uv_settings
-from longhaul.starter.provision.processes import run_watched, run_within
-from longhaul.starter.provision.progress import LinesCounted, Progress
+from longhaul.starter.dev_server import checkout
+from longhaul.starter.dev_server.checkout import NotInstalled, Packages, make, pins, uv_settings
+from longhaul.starter.dev_server.processes import run_watched, run_within
+from longhaul.starter.dev_server.progress import LinesCounted, Progress
 
 ROOT = Path(__file__).parents[3]
 

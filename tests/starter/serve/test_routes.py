@@ -16,14 +16,14 @@ from openapi_spec_validator import validate
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.cli.commands.serve import ListenPlace, hosts_of, listen
 from longhaul.starter.cli.exit_codes import Misuse
-from longhaul.starter.provision.web_ui import host_name
+from longhaul.starter.dev_server.web_ui import host_name
 from longhaul.starter.serve.application import application
 from longhaul.starter.serve.event_stream import first_wanted, framed
 from longhaul.starter.serve.openapi import document
 from longhaul.starter.serve.problems import Problem
 from longhaul.starter.serve.request_checks import caller_of
 from longhaul.starter.serve.requests import Served, path_values
-from longhaul.starter.serve.routes import OF_LETTERS, OPERATIONS
+from longhaul.starter.serve.routes import OF_OPERATIONS, OPERATIONS
 from longhaul.starter.serve.tokens import SCOPES, Caller, Tokens, digest_of
 from longhaul.starter.settings import Settings
 
@@ -93,7 +93,7 @@ def test_the_document_says_what_a_message_may_be() -> None:
 
 def test_the_document_says_what_each_field_of_a_request_is_for() -> None:
     schemas = document(OPERATIONS)["components"]["schemas"]
-    own = ("Submit", "Decision", "Results", "Interrupt", "Edits", "Copy", "Observe", "Settle", "Compact")
+    own = ("Submit", "Decision", "Results", "Interrupt", "Edits", "Copy", "Observe", "Resolve", "Compact")
     silent = {
         f"{name}.{place}"
         for name in own
@@ -101,7 +101,7 @@ def test_the_document_says_what_each_field_of_a_request_is_for() -> None:
         if "description" not in schema
     }
 
-    assert silent <= {"Settle.call_id", "Settle.happened", "Settle.by", "Settle.reason", "Compact.by"}
+    assert silent <= {"Resolve.call_id", "Resolve.happened", "Resolve.by", "Resolve.reason", "Compact.by"}
     assert "ISO time" in schemas["Status"]["properties"]["paused_since"]["description"]
 
 
@@ -140,7 +140,7 @@ NAMED_IN = sorted(one.name for one in OPERATIONS if one.body is not None and "by
 async def test_nobody_acts_in_another_name_than_the_tokens(name: str) -> None:
     (one,) = (one for one in OPERATIONS if one.name == name)
     bodies: dict[str, dict[str, Any]] = {
-        "settle": {"call_id": "edit-7", "happened": True},
+        "resolve": {"call_id": "edit-7", "happened": True},
         "notify": {"event": "dusk"},
         "replaceState": {"state": {"context": []}},
     }
@@ -172,8 +172,8 @@ def test_a_body_that_names_nobody_takes_no_name() -> None:
         "notify",
         "pause",
         "replaceState",
+        "resolve",
         "resume",
-        "settle",
         "step",
         "stopBackground",
     ]
@@ -183,12 +183,12 @@ def test_a_body_that_names_nobody_takes_no_name() -> None:
 
 
 def test_every_route_is_on_the_page() -> None:
-    """Letters at least on the page that lists them (tests/house/test_letters.py)."""
+    """Operations at least on the page that lists them (tests/codebase/test_operations.py)."""
     shown = {(method, re.sub(r"{\w+}", "*", path)) for method, path in re.findall(r"`(GET|POST) (/\S*)`", PAGE)}
     wanted = {
         (one.method, re.sub(r"{\w+}", "*", one.path.replace("/v1/sessions/{agent}/{session}/", "/…/")))
         for one in OPERATIONS
-        if one not in OF_LETTERS
+        if one not in OF_OPERATIONS
     }
 
     assert wanted - shown == set()

@@ -29,7 +29,7 @@ WHO_MAY: dict[str, str] = {
         POST /v1/schedules/{{schedule}}/ pause resume trigger remove
         POST {SESSION}/ messages external-results interrupt stop-background observe notify
     """,
-    "approve": f"POST {SESSION}/ decisions decisions/all settle",
+    "approve": f"POST {SESSION}/ decisions decisions/all resolve",
     "steer": f"""
         POST {SESSION}/ configure compact pause step resume budget rules state state/edits copies
         POST /v1/memories/ delete
@@ -44,7 +44,7 @@ WHO_MAY: dict[str, str] = {
         POST /console /start
         POST {PAGE} /say /result /answer /notify /interrupt /stop-background
     """,
-    "read approve": f"POST {PAGE} /decide /calls /settle",
+    "read approve": f"POST {PAGE} /decide /calls /resolve",
     "read approve edit": f"POST {PAGE} /edit",
     "read steer": f"""
         POST {PAGE} /pause /resume /step

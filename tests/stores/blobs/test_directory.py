@@ -37,7 +37,7 @@ async def test_nobody_but_the_owner_may_read_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "damaged", [b"", LOG[:-1], LOG + b"x", b"y" + LOG[1:]], ids=["empty", "cut", "longer", "other"]
 )
-async def test_a_damaged_blob_is_none_and_is_mended_by_the_next_writer(tmp_path: Path, damaged: bytes) -> None:
+async def test_a_damaged_blob_is_none_and_is_fixed_by_the_next_writer(tmp_path: Path, damaged: bytes) -> None:
     blobs = DirectoryBlobs(tmp_path)
     await blobs.put(KEY, LOG)
     the_file(tmp_path).write_bytes(damaged)

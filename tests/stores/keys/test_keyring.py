@@ -64,12 +64,12 @@ async def test_a_deleted_key_is_gone_for_all_and_a_new_life_has_another(store: K
             await keys.decrypt("ana", *told)
         with pytest.raises(NoKey, match="its key was deleted at 20"):
             await keys.encrypt("ana", b"late", begins=False)
-    anew = await other.encrypt("ana", b"green", begins=True)
+    again = await other.encrypt("ana", b"green", begins=True)
     late = await one.encrypt("ana", b"green", begins=False)
 
     assert deleted == [True, False]
-    assert late == anew
-    assert anew[0] != told[0]
+    assert late == again
+    assert again[0] != told[0]
     assert await other.decrypt("ben", *kept) == b"blue"
 
 
@@ -129,8 +129,8 @@ async def test_a_sub_agent_that_outlives_its_tree_is_given_no_key(store: KeyStor
         with pytest.raises(NoKey, match="its key was deleted"):
             await keys.encrypt("ana.call", b"late", begins=True)
     assert await store.every() == []
-    anew = await elsewhere.encrypt("ana", b"a", begins=True)
-    assert (await lead.encrypt("ana.call", b"b", begins=True))[0] == anew[0]
+    again = await elsewhere.encrypt("ana", b"a", begins=True)
+    assert (await lead.encrypt("ana.call", b"b", begins=True))[0] == again[0]
 
 
 async def test_another_sessions_key_is_refused_without_its_master_key(store: KeyStore) -> None:
@@ -144,7 +144,7 @@ async def test_another_sessions_key_is_refused_without_its_master_key(store: Key
 
 
 @pytest.mark.proves("X12")
-async def test_a_master_key_is_replaced_by_wrapping_anew(store: KeyStore) -> None:
+async def test_a_master_key_is_replaced_by_wrapping_again(store: KeyStore) -> None:
     told = await ring(store).encrypt("ana", b"amber", begins=True)
 
     with pytest.raises(WrongMaster, match="'first' is needed, and is not among second"):

@@ -13,7 +13,7 @@ TRADES = (
 PEOPLE = [(first, last) for first in FIRST for last in LAST]
 
 
-def facts_of(number: int, first: str, last: str) -> dict[str, str]:
+def analysis_of(number: int, first: str, last: str) -> dict[str, str]:
     """Ten of one person, by their kind."""
     named = f"{first} {last}"
     return {
@@ -26,15 +26,15 @@ def facts_of(number: int, first: str, last: str) -> dict[str, str]:
         "invoice": f"Invoices for {named} are sent by {('post', 'courier', 'mail')[number % 3]}.",
         "language": f"{named} speaks {('Norwegian', 'Polish', 'Portuguese', 'Danish')[number % 4]} at home.",
         "deploy": f"{named} deploys the booking service on {('Mondays', 'Tuesdays', 'Fridays')[number % 3]}.",
-        "dog": f"The dog of {named} is called {('Biscuit', 'Anchor', 'Pepper', 'Tar')[number % 4]}.",
+        "dog": f"The dog of {named} is called {('Biscuit', 'CachedPrefix', 'Pepper', 'Tar')[number % 4]}.",
     }
 
 
-FACTS = [fact for number, named in enumerate(PEOPLE) for fact in facts_of(number, *named).values()]
+ANALYSIS = [fact for number, named in enumerate(PEOPLE) for fact in analysis_of(number, *named).values()]
 
 
 def misspelt(word: str) -> str:
-    """As fast fingers write it: the two letters in its middle change places."""
+    """As fast fingers write it: the two operations in its middle change places."""
     middle = len(word) // 2
     return word[: middle - 1] + word[middle] + word[middle - 1] + word[middle + 1 :]
 
@@ -57,7 +57,7 @@ def _asked(kind: str, first: str, last: str) -> dict[str, str]:
 
 QUESTIONS = {
     way: {
-        request[way]: facts_of(number, *named)[kind]
+        request[way]: analysis_of(number, *named)[kind]
         for number, named in enumerate(PEOPLE)
         if number % 19 == 0
         for kind in ("home", "trade", "berth", "allergy", "drink")

@@ -13,7 +13,7 @@ from longhaul.stores.state.store import StoreUnavailable
 
 ANA, BEN, NOBODY = MemoryOwner("ana", "lamp"), MemoryOwner("ben", "lamp"), MemoryOwner(None, "lamp")
 
-FACTS = {
+ANALYSIS = {
     "The user lives in Porto since 2019.": ["Where does the user live, in which city: Porto or elsewhere?"],
     "The user prefers tea to coffee at breakfast.": ["tea or coffee?", "What would I like for breakfast"],
     "Deploys of the shop happen on Tuesdays, by Marta.": ["When do we deploy the shop?", "Marta"],
@@ -46,8 +46,8 @@ def new(*texts: str, session: str = "s1") -> list[NewMemory]:
 @pytest.mark.proves("C11")
 async def test_the_right_fact_comes_first_among_a_thousand_others(memories: SqliteMemories) -> None:
     others = [f"Lamp number {number} was lit in the year {1800 + number % 200}." for number in range(1_000)]
-    await memories.record(ANA, new(*others, *FACTS))
-    asked = {request: fact for fact, requests in FACTS.items() for request in requests}
+    await memories.record(ANA, new(*others, *ANALYSIS))
+    asked = {request: fact for fact, requests in ANALYSIS.items() for request in requests}
 
     found = {request: await memories.retrieve(ANA, request, 1) for request in asked}
 
@@ -146,15 +146,15 @@ async def test_the_file_is_for_its_owner_alone(memories: SqliteMemories, path: P
 
 async def test_a_file_that_is_no_database_is_told_of_and_left_alone(memories: SqliteMemories, path: Path) -> None:
     path.parent.mkdir()
-    path.write_text("a letter, which is longer than the header of a database" * 10)
+    path.write_text("an operation, which is longer than the header of a database" * 10)
 
     with pytest.raises(StoreUnavailable, match=r"memory\.db' can't be used: .*not a database"):
         await memories.record(ANA, new("A lamp."))
 
-    assert path.read_text().startswith("a letter")
+    assert path.read_text().startswith("an operation")
 
 
-async def test_a_file_that_was_taken_away_is_begun_anew(memories: SqliteMemories, path: Path) -> None:
+async def test_a_file_that_was_taken_away_is_started_again(memories: SqliteMemories, path: Path) -> None:
     await memories.record(ANA, new("A lamp."))
     path.unlink()
 

@@ -16,7 +16,7 @@ from longhaul.stores.memories.open_memories import open_knowledge, open_memories
 from longhaul.stores.memories.vectors import NoVectors, fused, packed
 from longhaul.stores.state.store import StoreUnavailable
 from tests.embedding_server import KEY, EmbeddingServer, embedding_server
-from tests.stores.memories.labelled import FACTS, QUESTIONS
+from tests.stores.memories.labelled import ANALYSIS, QUESTIONS
 
 ANA, BEN = MemoryOwner("ana", "lamp"), MemoryOwner("ben", "lamp")
 PAGE = Path(__file__).parents[3] / "docs" / "agents" / "memory.md"
@@ -77,13 +77,13 @@ async def test_of_a_thousand_facts_the_right_one_is_found_as_often_as_the_page_s
     server: EmbeddingServer, tmp_path: Path
 ) -> None:
     async with memories(server, tmp_path, "words") as unaware:
-        await unaware.record(ANA, new(*FACTS))
+        await unaware.record(ANA, new(*ANALYSIS))
     measured: dict[tuple[str, str], tuple[float, float]] = {}
     ways: tuple[Way, ...] = ("words", "vectors", "hybrid")
 
     for found_by in ways:
         async with memories(server, tmp_path, found_by) as store:
-            while found_by == "vectors" and len(server.texts) < len(FACTS):
+            while found_by == "vectors" and len(server.texts) < len(ANALYSIS):
                 await store.retrieve(ANA, "", 1)  # each makes vectors for some that have none yet
             for way, questions in QUESTIONS.items():
                 found = [[each.text for each in await store.retrieve(ANA, asked, 5)] for asked in questions]
@@ -182,7 +182,7 @@ async def test_an_answer_that_is_no_vector_is_refused(server: EmbeddingServer, a
     await meaning.embedder.close()
 
 
-async def test_vectors_of_another_model_are_made_anew(server: EmbeddingServer, tmp_path: Path) -> None:
+async def test_vectors_of_another_model_are_made_again(server: EmbeddingServer, tmp_path: Path) -> None:
     async with memories(server, tmp_path) as store:
         await store.record(ANA, new("A lamp."))
     async with memories(server, tmp_path, model="other") as store:
@@ -247,7 +247,7 @@ async def test_where_every_text_is_refused_no_document_is_put_in(server: Embeddi
         assert await bases.list_documents(None) == []
 
 
-async def test_a_document_of_another_models_vectors_is_put_in_anew(server: EmbeddingServer, tmp_path: Path) -> None:
+async def test_a_document_of_another_models_vectors_is_put_in_again(server: EmbeddingServer, tmp_path: Path) -> None:
     async with knowledge(server, tmp_path) as bases:
         await bases.put("harbour", "tides.md", "d1", ["High water is at six."])
     async with knowledge(server, tmp_path, model="other") as bases:

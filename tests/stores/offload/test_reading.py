@@ -15,7 +15,7 @@ from longhaul.activities.tools.file_changes import Edit, Write
 from longhaul.activities.tools.file_search import Glob, Grep
 from longhaul.activities.tools.read import Read
 from longhaul.activities.tools.registry import Toolbox
-from longhaul.agent.permission.call_facts import CallFacts
+from longhaul.agent.permission.call_analysis import CallAnalysis
 from longhaul.agent.permission.decision_table import decide_call
 from longhaul.agent.values.conversation.messages import UserMsg
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
@@ -39,14 +39,14 @@ class Scene:
     other: Path
     """A result of the owner's other session."""
 
-    async def verdict(self, name: str, mode: PermissionMode = PermissionMode.DEFAULT, **arguments: Any) -> Behavior:
-        facts = await self.tool(name).examine(arguments, self.place)
-        return self.decided(name, facts, PermissionContext(mode=mode))
+    async def action(self, name: str, mode: PermissionMode = PermissionMode.DEFAULT, **arguments: Any) -> Behavior:
+        analysis = await self.tool(name).examine(arguments, self.place)
+        return self.decided(name, analysis, PermissionContext(mode=mode))
 
-    def decided(self, name: str, facts: CallFacts, context: PermissionContext) -> Behavior:
+    def decided(self, name: str, analysis: CallAnalysis, context: PermissionContext) -> Behavior:
         descriptor = TOOLBOX.descriptor(name)
         assert descriptor is not None
-        return decide_call(descriptor, "{}", facts, context, str(self.place.root)).behavior
+        return decide_call(descriptor, "{}", analysis, context, str(self.place.root)).behavior
 
     def tool(self, name: str) -> Tool:
         tool = TOOLBOX.get(name)
@@ -76,17 +76,17 @@ async def scene(tmp_path: Path) -> Scene:
 async def test_the_sessions_own_files_are_read_unasked_in_every_mode(scene: Scene, mode: PermissionMode) -> None:
     session, data = str(scene.session), scene.workdir / "data"
 
-    verdicts = [
-        await scene.verdict("Read", mode, file_path=str(scene.text)),
-        await scene.verdict("Read", mode, file_path=str(data / PIXEL_NAME)),
-        await scene.verdict("Read", mode, file_path=f"{session}/../kettle/context.jsonl"),
-        await scene.verdict("Grep", mode, pattern="needle", path=session),
-        await scene.verdict("Grep", mode, pattern="needle", path=str(scene.text)),
-        await scene.verdict("Glob", mode, pattern="**/*", path=session),
-        await scene.verdict("Glob", mode, pattern=f"{data}/*.png"),
+    actions = [
+        await scene.action("Read", mode, file_path=str(scene.text)),
+        await scene.action("Read", mode, file_path=str(data / PIXEL_NAME)),
+        await scene.action("Read", mode, file_path=f"{session}/../kettle/context.jsonl"),
+        await scene.action("Grep", mode, pattern="needle", path=session),
+        await scene.action("Grep", mode, pattern="needle", path=str(scene.text)),
+        await scene.action("Glob", mode, pattern="**/*", path=session),
+        await scene.action("Glob", mode, pattern=f"{data}/*.png"),
     ]
 
-    assert set(verdicts) == {Behavior.ALLOW}
+    assert set(actions) == {Behavior.ALLOW}
 
 
 @pytest.mark.proves("B5")
@@ -113,19 +113,19 @@ async def test_nothing_above_or_beside_is_open(scene: Scene, mode: PermissionMod
     session, above = str(scene.session), str(scene.workdir)
     (scene.session.parent / "kettle-2").mkdir()
 
-    verdicts = [
-        await scene.verdict("Read", mode, file_path=str(scene.other)),
-        await scene.verdict("Read", mode, file_path=f"{session}/../pot/{scene.other.name}"),
-        await scene.verdict("Read", mode, file_path=f"{session}-2/x"),
-        await scene.verdict("Read", mode, file_path=f"{above}/skills/x"),
-        await scene.verdict("Grep", mode, pattern="needle", path=above),
-        await scene.verdict("Grep", mode, pattern="needle", path=f"{session}/.."),
-        await scene.verdict("Glob", mode, pattern="**/*", path=f"{above}/sessions"),
-        await scene.verdict("Glob", mode, pattern=f"{above}/sessions/*/*"),
-        await scene.verdict("Glob", mode, pattern="../**"),
+    actions = [
+        await scene.action("Read", mode, file_path=str(scene.other)),
+        await scene.action("Read", mode, file_path=f"{session}/../pot/{scene.other.name}"),
+        await scene.action("Read", mode, file_path=f"{session}-2/x"),
+        await scene.action("Read", mode, file_path=f"{above}/skills/x"),
+        await scene.action("Grep", mode, pattern="needle", path=above),
+        await scene.action("Grep", mode, pattern="needle", path=f"{session}/.."),
+        await scene.action("Glob", mode, pattern="**/*", path=f"{above}/sessions"),
+        await scene.action("Glob", mode, pattern=f"{above}/sessions/*/*"),
+        await scene.action("Glob", mode, pattern="../**"),
     ]
 
-    assert set(verdicts) <= ASKED
+    assert set(actions) <= ASKED
 
 
 async def test_links_that_were_planted_lead_nowhere(scene: Scene) -> None:
@@ -134,14 +134,14 @@ async def test_links_that_were_planted_lead_nowhere(scene: Scene) -> None:
     (scene.session / "soft").symlink_to(secret)
     (scene.session / "up").symlink_to(scene.workdir.parent)
 
-    verdicts = [
-        await scene.verdict("Read", file_path=str(scene.session / "soft")),
-        await scene.verdict("Read", file_path=str(scene.session / "up" / "secret.txt")),
-        await scene.verdict("Grep", pattern="needle", path=str(scene.session / "up")),
-        await scene.verdict("Glob", pattern="*", path=str(scene.session / "up")),
+    actions = [
+        await scene.action("Read", file_path=str(scene.session / "soft")),
+        await scene.action("Read", file_path=str(scene.session / "up" / "secret.txt")),
+        await scene.action("Grep", pattern="needle", path=str(scene.session / "up")),
+        await scene.action("Glob", pattern="*", path=str(scene.session / "up")),
     ]
 
-    assert set(verdicts) == {Behavior.ASK}
+    assert set(actions) == {Behavior.ASK}
     assert await text_of(Grep(RIPGREP), scene.place, pattern="needle", path=str(scene.session)) == str(scene.text)
     assert "secret" not in await text_of(Glob(), scene.place, pattern="**/*", path=str(scene.session))
 
@@ -151,17 +151,17 @@ async def test_a_second_name_of_a_file_elsewhere_is_asked_for_and_so_is_its_fold
     secret.write_text("needle in marmalade")
     (scene.session / "hard.txt").hardlink_to(secret)
 
-    assert await scene.verdict("Read", file_path=str(scene.session / "hard.txt")) is Behavior.ASK
-    assert await scene.verdict("Grep", pattern="needle", path=str(scene.session)) is Behavior.ASK
-    assert await scene.verdict("Read", file_path=str(scene.text)) is Behavior.ALLOW
+    assert await scene.action("Read", file_path=str(scene.session / "hard.txt")) is Behavior.ASK
+    assert await scene.action("Grep", pattern="needle", path=str(scene.session)) is Behavior.ASK
+    assert await scene.action("Read", file_path=str(scene.text)) is Behavior.ALLOW
 
 
 async def test_a_folder_that_was_planted_is_asked_for(scene: Scene) -> None:
     (scene.session / "deeper").mkdir()
     (scene.session / "deeper" / "x").write_text("needle")
 
-    assert await scene.verdict("Read", file_path=str(scene.session / "deeper" / "x")) is Behavior.ASK
-    assert await scene.verdict("Grep", pattern="needle", path=str(scene.session)) is Behavior.ASK
+    assert await scene.action("Read", file_path=str(scene.session / "deeper" / "x")) is Behavior.ASK
+    assert await scene.action("Grep", pattern="needle", path=str(scene.session)) is Behavior.ASK
 
 
 async def test_a_folder_that_became_a_link_is_not_open(scene: Scene) -> None:
@@ -169,7 +169,7 @@ async def test_a_folder_that_became_a_link_is_not_open(scene: Scene) -> None:
     scene.session.rename(elsewhere)
     scene.session.symlink_to(elsewhere)
 
-    assert await scene.verdict("Read", file_path=str(scene.text)) is Behavior.ASK
+    assert await scene.action("Read", file_path=str(scene.text)) is Behavior.ASK
 
 
 @pytest.mark.parametrize(
@@ -182,36 +182,36 @@ async def test_what_is_planted_after_the_decision_is_decided_again(
 ) -> None:
     path = scene.text if tool.name == "Read" else scene.session
     arguments = {"file_path" if tool.name == "Read" else "path": str(path), **more}
-    facts = await tool.examine(arguments, scene.place)
+    analysis = await tool.examine(arguments, scene.place)
     secret = scene.workdir.parent / "secret.txt"
     secret.write_text("needle in marmalade")
     scene.text.unlink()
     scene.text.hardlink_to(secret)
 
     with pytest.raises(NeedsDecision) as again:
-        await tool.run(called(arguments, scene.place, facts))
+        await tool.run(called(arguments, scene.place, analysis))
 
-    assert scene.decided(tool.name, again.value.facts, PermissionContext()) is Behavior.ASK
+    assert scene.decided(tool.name, again.value.analysis, PermissionContext()) is Behavior.ASK
 
 
 async def test_writing_and_commands_there_are_judged_as_outside(scene: Scene) -> None:
     path = str(scene.text)
     mode = PermissionMode.ACCEPT_EDITS
 
-    verdicts = [
-        await scene.verdict("Write", mode, file_path=path, content="x"),
-        await scene.verdict("Edit", mode, file_path=path, old_string="needle", new_string="x"),
-        await scene.verdict("Bash", mode, command=f"cat {path}"),
+    actions = [
+        await scene.action("Write", mode, file_path=path, content="x"),
+        await scene.action("Edit", mode, file_path=path, old_string="needle", new_string="x"),
+        await scene.action("Bash", mode, command=f"cat {path}"),
     ]
 
-    assert set(verdicts) == {Behavior.ASK}
+    assert set(actions) == {Behavior.ASK}
 
 
 async def test_a_deny_rule_holds_there_too(scene: Scene) -> None:
-    facts = await Read().examine({"file_path": str(scene.text)}, scene.place)
+    analysis = await Read().examine({"file_path": str(scene.text)}, scene.place)
     rule = PermissionRule(tool_name="Read", rule_content=f"{scene.session}/**", behavior=Behavior.DENY)
 
-    assert scene.decided("Read", facts, PermissionContext(rules=(rule,))) is Behavior.DENY
+    assert scene.decided("Read", analysis, PermissionContext(rules=(rule,))) is Behavior.DENY
 
 
 async def test_a_place_of_nobody_has_no_offloaded_folders(scene: Scene, tmp_path: Path) -> None:

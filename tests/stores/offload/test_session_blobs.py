@@ -73,8 +73,8 @@ async def test_dropped_messages_are_left_to_the_record(blobs: BlobStore, keys: K
 
 async def test_what_is_no_output_of_this_session_is_not_read(blobs: BlobStore, keys: Keyring | None) -> None:
     another = await SessionBlobs(blobs, keys, ANOTHERS).offload_tool_result("stove", result("call_1", WORD))
-    segment = key_of(MINE, b'{"kind":"seam"}\n')
-    await blobs.put(segment, b'{"kind":"seam"}\n')
+    segment = key_of(MINE, b'{"kind":"boundary"}\n')
+    await blobs.put(segment, b'{"kind":"boundary"}\n')
     mine = SessionBlobs(blobs, keys, MINE)
 
     for asked in (digits(another), segment.rpartition("/")[2], "0" * 64, f"../{'0' * 61}"):

@@ -7,7 +7,7 @@ import pytest
 
 from longhaul.activities.tools.recall import FoundMessages, look_at_sealed, wanted
 from longhaul.agent.entries import AnyEntry, Segment
-from longhaul.agent.life.history import History, messages, seam_of
+from longhaul.agent.incarnation.history import History, boundary_of, messages
 from longhaul.agent.steps import Park
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.stores.blobs.blob_directory import DirectoryBlobs
@@ -38,28 +38,29 @@ def blobs(tmp_path: Path) -> CountingBlobs:
 
 
 def long_work() -> list[AnyEntry]:
-    """One request with a thousand steps; letters come in while calls wait, and a second request waits until the end."""
+    """One request with a thousand steps; operations come in while calls wait, and a second request waits until the
+    end."""
     lines = [calls(f"c{step} {'Paint' if step % 100 == 50 else 'Look'}") for step in range(STEPS)]
     play = Play([*lines, text("Done."), text("Salut.")], keeps=True)
-    play.spec = play.record.spec = play.record.spec.model_copy(
-        update={"react_config": play.record.spec.react_config.model_copy(update={"max_iters": 2 * STEPS})}
+    play.spec = play.journal.spec = play.journal.spec.model_copy(
+        update={"react_config": play.journal.spec.react_config.model_copy(update={"max_iters": 2 * STEPS})}
     )
     play.say("Paint the wall", "r1")
     play.tell("submit", {"messages": "And then?", "request_id": "r2"})
     while isinstance(play.run(), Park):
-        for call in play.record.current.waiting():
+        for call in play.journal.current.waiting():
             play.tell("observe", {"messages": f"It rains on {call.block.id}."})
             play.allow(call.block.id)
-    return list(play.record.log)
+    return list(play.journal.log)
 
 
-async def written(store: Segments, log: list[AnyEntry], seam: Any = None) -> list[Segment]:
-    """In checkpoints of 90 entries. `seam`: before the first of them."""
+async def written(store: Segments, log: list[AnyEntry], boundary: Any = None) -> list[Segment]:
+    """In checkpoints of 90 entries. `boundary`: before the first of them."""
     segments: list[Segment] = []
-    history = History() if seam is None else History.at(seam)
+    history = History() if boundary is None else History.at(boundary)
     for at in range(0, len(log), 90):
         newest = segments[-12:]
-        keep, new = await store.extend(PREFIX, newest, log[at : at + 90], history.seam)
+        keep, new = await store.extend(PREFIX, newest, log[at : at + 90], history.boundary)
         history.take_all(log[at : at + 90])
         segments = [*segments[: len(segments) - len(newest) + keep], *new]
     return segments
@@ -123,7 +124,7 @@ async def test_segments_whose_messages_nobody_counted_are_read_as_one(
     history = History()
     history.take_all(log[:1_500])
     unknown = [segment.model_copy(update={"messages": None}) for segment in older]
-    _, newer = await store.extend(PREFIX, [], log[1_500:], history.seam)
+    _, newer = await store.extend(PREFIX, [], log[1_500:], history.boundary)
     segments = [*unknown, *newer]
 
     assert [len(stretch.segments) for stretch in stretches(segments, len(whole))][-1] == len(older)
@@ -131,21 +132,21 @@ async def test_segments_whose_messages_nobody_counted_are_read_as_one(
     assert await read(store, segments, len(whole) - 5, len(whole)) == whole[-5:]
 
 
-async def test_a_seam_that_nobody_knows_is_known_again_after_rest(blobs: CountingBlobs) -> None:
+async def test_a_boundary_that_nobody_knows_is_known_again_after_rest(blobs: CountingBlobs) -> None:
     play = Play([text("Blue."), text("Salut.")], keeps=True)
     play.say("Which colour?", "r1")
     play.run()
-    rest = play.record.seq
-    known = seam_of(play.record)
+    rest = play.journal.seq
+    known = boundary_of(play.journal)
     play.say("Bonjour", "r2")
     play.run()
     store = Segments(blobs, LIMIT)
 
-    blind = await store.extend(PREFIX, [], play.record.log[rest:])
-    seeing = await store.extend(PREFIX, [], play.record.log[rest:], known)
+    blind = await store.extend(PREFIX, [], play.journal.log[rest:])
+    seeing = await store.extend(PREFIX, [], play.journal.log[rest:], known)
 
     assert (blind.new[0].messages, seeing.new[0].messages) == (None, 2)
-    assert await read(store, list(seeing.new), 2, 4) == list(messages(play.record.log))[2:]
+    assert await read(store, list(seeing.new), 2, 4) == list(messages(play.journal.log))[2:]
 
 
 async def test_too_much_that_is_open_is_not_written_down_twice(blobs: CountingBlobs) -> None:
@@ -153,17 +154,17 @@ async def test_too_much_that_is_open_is_not_written_down_twice(blobs: CountingBl
     play.say("Paint it", "r1")
     play.run()
     play.say("long " * 4_000, "r2")
-    waits, seam = play.record.seq, seam_of(play.record)
+    waits, boundary = play.journal.seq, boundary_of(play.journal)
     play.allow("a")
     store = Segments(blobs, LIMIT)
-    first = await store.extend(PREFIX, [], play.record.log[:waits])
+    first = await store.extend(PREFIX, [], play.journal.log[:waits])
 
-    second = await store.extend(PREFIX, [], play.record.log[waits:], seam)
+    second = await store.extend(PREFIX, [], play.journal.log[waits:], boundary)
 
-    assert seam is None
+    assert boundary is None
     segments = [*first.new, *second.new]
     assert [len(stretch.segments) for stretch in stretches(segments, 9)] == [2]
-    assert await read(store, segments, 0, 9) == list(messages(play.record.log))
+    assert await read(store, segments, 0, 9) == list(messages(play.journal.log))
 
 
 async def test_a_missing_segment_is_said(blobs: CountingBlobs, log: list[AnyEntry]) -> None:

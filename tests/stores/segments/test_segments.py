@@ -103,7 +103,7 @@ async def test_a_large_entry_is_a_segment_of_its_own(blobs: DirectoryBlobs) -> N
 
 
 async def test_half_a_surrogate_pair_survives(blobs: DirectoryBlobs) -> None:
-    written: list[e.AnyEntry] = [e.LetterRefused(seq=1, at=1, name="submit", reason="torn \ud83d here")]
+    written: list[e.AnyEntry] = [e.OperationRefused(seq=1, at=1, name="submit", reason="torn \ud83d here")]
 
     (segment,) = await Segments(blobs).write(PREFIX, written)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.fold.agent_state import AgentState
+from longhaul.agent.reducer.agent_state import AgentState
 from longhaul.agent.values.conversation.messages import UserMsg
 from longhaul.stores.state.open_store import open_store
 from longhaul.stores.state.store import SessionRecord, StateStore
@@ -28,7 +28,7 @@ def same(one: SessionRecord | None, other: SessionRecord) -> bool:
 
 @pytest.mark.proves("A11")
 async def test_what_was_stored_comes_back(store: StateStore) -> None:
-    kept = record(7, generation=2, closed=True, text="zwei\0drei \U0001f980 日本 \ud83d")
+    kept = record(7, incarnation=2, closed=True, text="zwei\0drei \U0001f980 日本 \ud83d")
     kept.segments = [{"key": "seg-1", "first_seq": 1, "last_seq": 5}]
     kept.run_id = "run-4711"
 
@@ -91,14 +91,14 @@ async def test_what_was_read_can_be_changed_without_changing_the_store(store: St
 
 
 async def test_a_state_is_put_into_a_stored_session_and_nothing_else_changes(store: StateStore) -> None:
-    await store.upsert_session(record(9, generation=3, closed=True))
+    await store.upsert_session(record(9, incarnation=3, closed=True))
     state = AgentState(session_id="s-1", user_id="ana", summary="edited", context=[UserMsg("ana", "hi")])
 
     await store.update_session_state("ana", "reviewer", "s-1", state)
 
     assert same(
         await store.get_session("ana", "reviewer", "s-1"),
-        record(9, generation=3, closed=True).model_copy(update={"state": state}),
+        record(9, incarnation=3, closed=True).model_copy(update={"state": state}),
     )
 
 
@@ -140,21 +140,21 @@ async def test_a_deleted_session_is_gone_and_the_others_stay(store: StateStore) 
 
 @pytest.mark.proves("E3")
 async def test_an_older_checkpoint_changes_nothing(store: StateStore) -> None:
-    await store.save_checkpoint(record(10, generation=2))
+    await store.save_checkpoint(record(10, incarnation=2))
     before = await store.get_session("ana", "reviewer", "s-1")
 
-    assert await store.save_checkpoint(record(9, generation=2, closed=True)) is False
-    assert await store.save_checkpoint(record(99, generation=1)) is False
+    assert await store.save_checkpoint(record(9, incarnation=2, closed=True)) is False
+    assert await store.save_checkpoint(record(99, incarnation=1)) is False
 
     assert await store.get_session("ana", "reviewer", "s-1") == before
 
 
 async def test_a_later_checkpoint_replaces_an_earlier_one(store: StateStore) -> None:
-    assert await store.save_checkpoint(record(10, generation=2, closed=True)) is True
-    assert await store.save_checkpoint(record(11, generation=2)) is True
-    assert await store.save_checkpoint(record(1, generation=3)) is True
+    assert await store.save_checkpoint(record(10, incarnation=2, closed=True)) is True
+    assert await store.save_checkpoint(record(11, incarnation=2)) is True
+    assert await store.save_checkpoint(record(1, incarnation=3)) is True
 
-    assert same(await store.get_session("ana", "reviewer", "s-1"), record(1, generation=3))
+    assert same(await store.get_session("ana", "reviewer", "s-1"), record(1, incarnation=3))
 
 
 async def test_the_same_checkpoint_again_is_no_mistake_but_does_not_open_a_closed_one(store: StateStore) -> None:
@@ -166,7 +166,7 @@ async def test_the_same_checkpoint_again_is_no_mistake_but_does_not_open_a_close
 
 
 async def test_writing_by_hand_goes_back_too(store: StateStore) -> None:
-    await store.save_checkpoint(record(10, generation=2))
+    await store.save_checkpoint(record(10, incarnation=2))
 
     await store.upsert_session(record(3))
 

@@ -11,7 +11,7 @@ from sqlalchemy import update
 from longhaul.stores.state.file_store import FileStore, MemoryStore
 from longhaul.stores.state.redis_store import RedisStorage
 from longhaul.stores.state.sql_store import SESSIONS, SqlStore, engine_of
-from longhaul.stores.state.store import DamagedRecord, NewerStored, Slot, read, spelt
+from longhaul.stores.state.store import DamagedRecord, NewerStored, Slot, encode_record, read
 from tests.stores.state.records import files_of, record
 
 SLOT = Slot("ana", "reviewer", "s-1")
@@ -25,7 +25,7 @@ def altered(**fields: Any) -> str:
     ("body", "wrong"),
     [
         ("", "it is no JSON (Expecting value at line 1, column 1)"),
-        (spelt(record(1))[:-40], "it is no JSON"),
+        (encode_record(record(1))[:-40], "it is no JSON"),
         (b"\xff\x00garbage", "it is no JSON"),
         ("[" * 100_000, "it is no JSON (RecursionError)"),
         ("[]", "stored as a JSON object, not as list"),
@@ -33,7 +33,7 @@ def altered(**fields: Any) -> str:
         (altered(state={"session_id": 3}), "state.session_id: Input should be a valid string"),
         (altered(state=None), "state: "),
         (altered(seq="many"), "seq: "),
-        (altered(generation=-1), "generation: "),
+        (altered(incarnation=-1), "incarnation: "),
         (altered(session_id="s-2"), "it is the session 'longhaul/reviewer/ana/s-2'"),
         (altered(user_id=None), "it is the session 'longhaul/reviewer/~/s-1'"),
         (altered(version="1"), "version: must be a whole number"),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.starter.provision.processes import bound_to_parent
+from longhaul.starter.dev_server.processes import bound_to_parent
 from longhaul.stores.state.file_store import FileStore, locked
 from longhaul.stores.state.store import StoreUnavailable, file_name
 from tests.limits import SURE_SECONDS
@@ -22,7 +22,7 @@ WRITE_FOREVER = """
 import asyncio, sys
 from pathlib import Path
 from longhaul.stores.state.file_store import FileStore
-from longhaul.starter.provision.processes import bound_to_parent
+from longhaul.starter.dev_server.processes import bound_to_parent
 from tests.stores.state.records import files_of, record
 
 async def main():

@@ -19,7 +19,7 @@ NEVER_PUSH = PermissionRule(tool_name="Bash", rule_content="git push:*", behavio
 
 
 async def test_what_is_replaced_has_to_be_what_was_read(store: StateStore) -> None:
-    first, second, later = record(1), record(2), record(1, generation=2)
+    first, second, later = record(1), record(2), record(1, incarnation=2)
 
     answers = [
         await store.replace_session(first, (1, 1)),

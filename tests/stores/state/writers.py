@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import IO, Any, Self, cast
 
 from longhaul.agent.values.permission import Behavior, PermissionRule
-from longhaul.starter.provision.processes import bound_to_parent
+from longhaul.starter.dev_server.processes import bound_to_parent
 from longhaul.stores.state.open_store import open_store
 from longhaul.stores.state.store import UserRules
 from tests.stores.state.records import record

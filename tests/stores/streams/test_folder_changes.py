@@ -91,7 +91,7 @@ async def test_a_reader_that_came_before_the_folder_is_woken_by_it(tmp_path: Pat
     await reader.close()
 
 
-async def test_a_folder_that_is_deleted_and_made_anew_is_followed(tmp_path: Path) -> None:
+async def test_a_folder_that_is_deleted_and_made_again_is_followed(tmp_path: Path) -> None:
     streams = DirectoryStreams(tmp_path)
     reader = streams.reader(KEY)
     for number in range(5):

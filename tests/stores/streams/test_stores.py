@@ -103,7 +103,7 @@ async def test_a_hostile_name_is_a_name_like_any_other(streams: Streams, session
     assert folders(tmp_path) in ([], ["streams"])
 
 
-async def test_a_deleted_stream_is_gone_and_may_begin_anew(streams: Streams, key: str) -> None:
+async def test_a_deleted_stream_is_gone_and_may_begin_again(streams: Streams, key: str) -> None:
     reader = streams.reader(key)
     await streams.append(key, b"old\n")
     assert await reader.read(SURE_SECONDS) == [b"old"]
@@ -229,11 +229,11 @@ async def test_a_reader_goes_on_to_the_next_file_by_whatever_clock_files_have_th
 
 
 async def test_a_stream_that_another_writer_is_just_beginning_is_not_taken_for_an_old_one(tmp_path: Path) -> None:
-    (tmp_path / ".begun").mkdir()
+    (tmp_path / ".started").mkdir()
 
     await DirectoryStreams(tmp_path).append("new", b"line\n")
 
-    assert (tmp_path / ".begun").is_dir()
+    assert (tmp_path / ".started").is_dir()
 
 
 async def test_the_same_path_on_another_machine_is_not_taken_for_the_stream(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.permission.call_facts import is_secret
+from longhaul.agent.permission.call_analysis import is_secret
 from longhaul.agent.values.spec.workspace import FILES_NOW
 from longhaul.stores.worktrees import snapshots
 from longhaul.stores.worktrees.git import GitProblem
@@ -90,7 +90,7 @@ def test_a_copy_of_now_has_the_files_as_they_are(root: Path, data: Path) -> None
     assert texts(copy) == {**FIRST, "poem.txt": "Tulip\n"}
 
 
-def test_a_call_that_is_begun_again_has_the_clone_of_its_first_beginning(root: Path, data: Path) -> None:
+def test_a_call_that_is_started_again_has_the_clone_of_its_first_beginning(root: Path, data: Path) -> None:
     first = take_clone(root, data, "ana", "call-1")
     (root / "poem.txt").write_text("half\n")
     other = take_clone(root, data, "ana", "call-2")

@@ -9,7 +9,7 @@ import pytest
 from longhaul.agent.values.spec.workspace import branch_of
 from longhaul.stores.worktrees.git import GitProblem, repository_at
 from longhaul.stores.worktrees.snapshots import SNAPSHOTS, digest, take_snapshot
-from longhaul.stores.worktrees.worktrees import discard, listed, make
+from longhaul.stores.worktrees.worktrees import discard, list_worktrees, make
 from tests.stores.worktrees.repositories import git, repository, set_traps
 
 
@@ -164,4 +164,4 @@ def test_a_pipe_among_the_working_trees_holds_nobody_up(root: Path) -> None:
     own.mkdir(parents=True)
     os.mkfifo(own / "gitdir")
 
-    assert listed(repository_at(root)) == []
+    assert list_worktrees(repository_at(root)) == []

@@ -10,7 +10,7 @@ from longhaul.agent.values.spec.workspace import FILES_NOW, branch_of
 from longhaul.stores.worktrees import git as own_git
 from longhaul.stores.worktrees.git import GitProblem, repository_at, require_plain
 from longhaul.stores.worktrees.snapshots import take_snapshot
-from longhaul.stores.worktrees.worktrees import discard, listed, make, merge
+from longhaul.stores.worktrees.worktrees import discard, list_worktrees, make, merge
 from tests.stores.worktrees.repositories import FIRST, git, repository, set_traps, texts
 
 
@@ -61,7 +61,7 @@ def test_a_snapshot_keeps_the_files_and_changes_nothing_that_a_person_sees(root:
     assert git(root, "show", f"{commit}:poem.txt") == "Tulip"
 
 
-def test_a_call_that_is_begun_again_has_the_snapshot_of_its_first_beginning(root: Path, data: Path) -> None:
+def test_a_call_that_is_started_again_has_the_snapshot_of_its_first_beginning(root: Path, data: Path) -> None:
     first = take_snapshot(root, data, "ana", "call-1")
     (root / "poem.txt").write_text("half\n")
     other = take_snapshot(root, data, "ana", "call-2")
@@ -108,7 +108,7 @@ def test_one_of_two_trees_is_merged_and_the_other_one_thrown_away(root: Path, da
     assert texts(root) == {name: text for name, text in expected.items() if name != "src/main.py"}
     assert (git(root, "rev-parse", "HEAD"), again) == (merged, "")
     assert git(root, "status", "--porcelain") == "?? mine.txt"
-    assert (git(root, "branch", "--list"), listed(repository_at(root))) == ("* main", [])
+    assert (git(root, "branch", "--list"), list_worktrees(repository_at(root))) == ("* main", [])
     assert not good.exists()
     assert not bad.exists()
 
@@ -167,7 +167,7 @@ def test_what_is_no_repository_of_its_own_is_left_alone(root: Path, data: Path, 
         merge(empty, data, "x")
 
 
-def test_a_tree_that_was_half_made_is_made_anew(root: Path, data: Path) -> None:
+def test_a_tree_that_was_half_made_is_made_again(root: Path, data: Path) -> None:
     tree = make(root, data, "one", "")
     (root / ".git" / "worktrees" / tree.name / "longhaul").unlink()
     (tree / "poem.txt").unlink()

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from longhaul.agent.letters.bodies import ConfirmResult, UserConfirmResultEvent
+from longhaul.agent.operations.bodies import ConfirmResult, UserConfirmResultEvent
 from longhaul.agent.values.conversation.messages import ToolCallState, ToolResultState
 from longhaul.agent.values.permission import Behavior, PermissionRule
 from longhaul.starter.client.wire import Refused
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import ASKS, calls, next_call, results
+from tests.workflows.operations import ASKS, calls, next_call, results
 
 pytestmark = pytest.mark.server
 
@@ -42,7 +42,7 @@ async def test_a_second_word_on_a_call_is_refused(stage: Stage) -> None:
     assert (await next_call(session, first)).input == '{"to": "Cy"}'
 
 
-async def test_one_letter_decides_once_on_each_call(stage: Stage) -> None:
+async def test_one_operation_decides_once_on_each_call(stage: Stage) -> None:
     session = stage.session(*ASKS)
     await session.reply("Write to Ana")
     twice = [{"call_id": "call_0_0", "decision": "allow"}, {"call_id": "call_0_0", "decision": "deny"}]
@@ -61,7 +61,7 @@ async def test_an_unknown_call_is_refused_and_the_waiting_ones_are_named(stage: 
         await session.confirm("c-umbrella", allow=True)
 
 
-async def test_a_letter_about_another_reply_is_refused(stage: Stage) -> None:
+async def test_an_operation_about_another_reply_is_refused(stage: Stage) -> None:
     session = stage.session(*ASKS)
     waiting = await session.reply("Write to Ana")
     decision = {"call_id": "call_0_0", "decision": "allow"}

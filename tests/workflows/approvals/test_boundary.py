@@ -9,7 +9,7 @@ import pytest
 from longhaul.activities.process.sandbox import bwrap_problem
 from longhaul.agent.values.conversation.messages import ToolResultState
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import approve_and_finish, calls, results
+from tests.workflows.operations import approve_and_finish, calls, results
 
 pytestmark = pytest.mark.server
 

@@ -12,7 +12,7 @@ from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.e2e.processes import worker
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, push_over, results, until
+from tests.workflows.operations import calls, push_over, results, until
 
 pytestmark = pytest.mark.server
 
@@ -68,8 +68,8 @@ async def test_a_call_is_reminded_of_handed_up_and_denied(stage: Stage) -> None:
 
 
 async def test_an_answer_in_time_stops_the_timer_and_a_session_without_deadline_has_none(stage: Stage) -> None:
-    patient = stage.session(TELL_ANA, {"text": "Told."})
-    hurried = stage.session(TELL_ANA, {"text": "Told."}, **within(expire_after="1h"))
+    patient = stage.session(TELL_ANA, {"text": "Delivered."})
+    hurried = stage.session(TELL_ANA, {"text": "Delivered."}, **within(expire_after="1h"))
     for session, expected in ((patient, []), (hurried, ["timer_started", "timer_canceled"])):
         waiting = await session.reply("Tell Ana")
         for number in range(5):
@@ -110,7 +110,7 @@ async def test_a_deadline_that_passed_while_no_worker_ran_comes_late_but_once(un
     assert again == []
 
 
-async def test_a_roll_over_keeps_the_deadline_and_a_late_result_is_refused(stage: Stage) -> None:
+async def test_a_continue_as_new_keeps_the_deadline_and_a_late_result_is_refused(stage: Stage) -> None:
     courier = calls("courier", parcel="teapot")
     session = stage.session(courier, {"text": "It may have come."}, **within(courier={"expire_after": 15}))
     waiting = await session.reply("Send the teapot")
@@ -127,5 +127,5 @@ async def test_a_roll_over_keeps_the_deadline_and_a_late_result_is_refused(stage
     await until(finished)
     (event,) = await told(session)
     assert event.created_at >= before.expires_at
-    with pytest.raises(Refused, match="its outcome is unknown, see `settle`"):
+    with pytest.raises(Refused, match="its outcome is unknown, see `resolve`"):
         await session.external_result(before, "delivered")

@@ -16,11 +16,11 @@ from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
-from longhaul.starter.reach.connection import connect, let_go
+from longhaul.starter.connection.connect import connect, let_go
 from longhaul.workflows.contract import PendingCall
 from tests.e2e.processes import WorkerSettings, worker
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, push_over, results, until
+from tests.workflows.operations import calls, push_over, results, until
 from tests.workflows.paying import paid
 from tests.workflows.roomy import Roomy, failure_of_replay
 
@@ -75,19 +75,19 @@ class Race:
         chance = random.Random(self.number)  # noqa: S311  an order, not a secret
         other = self.twin.session(session.id, agent=session.spec)
         elsewhere = {**json.loads(call.input), "to": f"eve-{self.number}"}
-        letters: list[tuple[str, Coroutine[Any, Any, Any]]] = [
+        operations: list[tuple[str, Coroutine[Any, Any, Any]]] = [
             ("ana", session.confirm(call, allow=True, approver="ana")),
             ("again", other.confirm(call, allow=True, approver="again")),
             ("ben", other.confirm(call, allow=False, approver="ben")),
             ("eve", session.confirm(call, allow=True, approver="eve", input=elsewhere)),
             *([("stop", other.interrupt())] if self.is_interrupted else []),
         ]
-        chance.shuffle(letters)
+        chance.shuffle(operations)
         if self.expires:
             left = datetime.fromisoformat(call.expires_at) - datetime.now(UTC)
             await asyncio.sleep(max(left.total_seconds() - chance.uniform(0.0, 0.05), 0))
-        answers = await asyncio.gather(*(letter for _, letter in letters), return_exceptions=True)
-        self.answers = {who: answer for (who, _), answer in zip(letters, answers, strict=True) if who != "stop"}
+        answers = await asyncio.gather(*(operation for _, operation in operations), return_exceptions=True)
+        self.answers = {who: answer for (who, _), answer in zip(operations, answers, strict=True) if who != "stop"}
 
     def check(self, made: list[tuple[str, str, str]], call: PendingCall, ran: list[str]) -> None:
         winners = [who for who, answer in self.answers.items() if not isinstance(answer, BaseException)]
@@ -166,7 +166,7 @@ async def test_a_tool_that_was_replaced_since_the_question_does_not_run_and_that
         waiting = await session.reply("Pay Ana")
         (call,) = await session.pending()
         await first.kill()
-    async with worker(replace(settings_of(stage), tools="tests.workflows.paying_anew")):
+    async with worker(replace(settings_of(stage), tools="tests.workflows.paying_again")):
         await session.confirm(call, allow=True, approver="ana")
         done = await session.wait(waiting.id)
 

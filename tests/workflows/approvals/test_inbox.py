@@ -8,7 +8,7 @@ import pytest
 from longhaul.starter.client.cards import SessionCard
 from longhaul.starter.client.session import Session
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, until
+from tests.workflows.operations import calls, until
 
 pytestmark = pytest.mark.server
 
@@ -32,7 +32,7 @@ async def card(stage: Stage, session: Session) -> SessionCard:
 async def test_the_inbox_is_searched_by_team_tool_and_lateness(stage: Stage) -> None:
     team = f"payments-{uuid4().hex[:6]}"
     late = {"permission": {"deadline": {"remind_after": 0.1, "expire_after": "2h"}}}
-    first = stage.session(TELL_ANA, {"text": "Told."}, id=f"{stage.name}-1", team=team, user="ana", **late)
+    first = stage.session(TELL_ANA, {"text": "Delivered."}, id=f"{stage.name}-1", team=team, user="ana", **late)
     second = stage.session(SEND_TEAPOT, id=f"{stage.name}-2", team=team)
     other = stage.session(TELL_ANA, id=f"{stage.name}-3", team=f"not-{team}", user="ana")
     waiting = await first.reply("Tell Ana")
@@ -63,7 +63,9 @@ async def test_the_inbox_is_searched_by_team_tool_and_lateness(stage: Stage) -> 
 
 
 async def test_what_waits_in_the_index_costs_one_event_each_time(stage: Stage) -> None:
-    session = stage.session(TELL_ANA, {"text": "Told."}, permission={"deadline": {"expire_after": "2h"}}, team="tea")
+    session = stage.session(
+        TELL_ANA, {"text": "Delivered."}, permission={"deadline": {"expire_after": "2h"}}, team="tea"
+    )
     waiting = await session.reply("Tell Ana")
     await session.confirm("call_0_0", allow=True)
     await session.wait(waiting.id)

@@ -11,7 +11,7 @@ from temporalio.common import SearchAttributePair, TypedSearchAttributes
 from benchmarks.cost import free_port, requests
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
-from longhaul.starter.reach.connection import connect, let_go
+from longhaul.starter.connection.connect import connect, let_go
 from longhaul.starter.telemetry.switches import runtime_with
 from longhaul.workflows.contract import (
     COST,
@@ -27,7 +27,7 @@ from longhaul.workflows.contract import (
 )
 from tests.limits import usual
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, until
+from tests.workflows.operations import calls, until
 
 pytestmark = pytest.mark.server
 
@@ -42,7 +42,7 @@ async def told(app: Longhaul, stage: Stage) -> dict[str, Any]:
     """What the inbox has of this stage's team, by the sessions' names."""
     found = await app.inbox(team=stage.name, patience_seconds=0.5)
     rows: dict[str, Any] = {card.session_id: call for card, call in found.calls}
-    rows |= {card.session_id: status for card, status in (*found.held, *found.paused)}
+    rows |= {card.session_id: status for card, status in (*found.quarantined, *found.paused)}
     rows |= dict.fromkeys((card.session_id for card in found.silent), "silent")
     return rows
 

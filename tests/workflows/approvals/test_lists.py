@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from longhaul.activities.notify.notifications import KEY
-from longhaul.agent.letters.bodies import ConfirmResult, UserConfirmResultEvent
+from longhaul.agent.operations.bodies import ConfirmResult, UserConfirmResultEvent
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.activities.middlewares.hook_server import hook_server
 from tests.e2e.processes import WorkerSettings, worker
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import results, until
+from tests.workflows.operations import results, until
 
 pytestmark = pytest.mark.server
 
@@ -32,7 +32,7 @@ async def shown(session: Session) -> list[str]:
 
 
 @pytest.mark.proves("A9", "X16")
-async def test_three_commands_are_one_stop_and_one_letter(stage: Stage) -> None:
+async def test_three_commands_are_one_stop_and_one_operation(stage: Stage) -> None:
     session = stage.session(bash("touch a", "touch b", "touch c"), {"text": "Made."}, tools=["Bash"])
     waiting = await session.reply("Make them")
     pending = await session.pending()
@@ -129,7 +129,7 @@ async def test_a_denial_of_the_first_ends_the_list_where_the_agent_says_so(stage
     )
     waiting = await session.reply("Make them")
 
-    await session._sending.update(  # noqa: SLF001  two words in one letter
+    await session._sending.update(  # noqa: SLF001  two words in one operation
         "confirm",
         {"decisions": [{"call_id": "call_0_0", "decision": "deny"}, {"call_id": "call_0_1", "decision": "allow"}]},
     )

@@ -8,7 +8,7 @@ import pytest
 from longhaul.activities.notify.notifications import KEY
 from tests.activities.middlewares.hook_server import Hook, hook_server
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, until
+from tests.workflows.operations import calls, until
 
 pytestmark = pytest.mark.server
 
@@ -65,7 +65,7 @@ async def test_who_can_not_be_told_holds_up_nothing_and_status_says_so(
     with hook_server([404, 404]) as hook:
         stage = unserved
         stage.settings = stage.settings.model_copy(update={"notify": hook.url})
-        session = stage.session(TELL_ANA, {"text": "Told."})
+        session = stage.session(TELL_ANA, {"text": "Delivered."})
         async with stage.another_worker():
             waiting = await session.reply("Tell Ana")
 
@@ -77,6 +77,6 @@ async def test_who_can_not_be_told_holds_up_nothing_and_status_says_so(
             await session.confirm("call_0_0", allow=True)
             done = await session.wait(waiting.id)
 
-            assert done.get_text_content() == "Told."
+            assert done.get_text_content() == "Delivered."
             assert (await session.status()).notify_error == ""
     assert len(hook.posts) == 1

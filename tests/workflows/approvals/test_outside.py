@@ -2,12 +2,12 @@
 
 import pytest
 
-from longhaul.agent.letters.bodies import ExternalExecutionResultEvent
+from longhaul.agent.operations.bodies import ExternalExecutionResultEvent
 from longhaul.agent.values.conversation.messages import ToolResultBlock, ToolResultState
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, next_call, results, until
+from tests.workflows.operations import calls, next_call, results, until
 
 pytestmark = pytest.mark.server
 

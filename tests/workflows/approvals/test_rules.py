@@ -8,7 +8,7 @@ from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.values.permission import Behavior, PermissionRule
 from longhaul.starter.client.wire import Refused
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, next_call, results
+from tests.workflows.operations import calls, next_call, results
 
 pytestmark = pytest.mark.server
 
@@ -30,7 +30,7 @@ async def test_rules_of_a_session_come_and_go_with_who_and_why(stage: Stage) -> 
     (_, lasting) = [rule.id for rule in await session.rules.listed()]
     with pytest.raises(Refused, match="there is no rule 'nowhere'"):
         await session.rules.change(revoke=["nowhere"], by="eve")
-    await session.rules.change(revoke=[lasting, short], by="ben", why="enough letters")
+    await session.rules.change(revoke=[lasting, short], by="ben", why="enough operations")
     await session.confirm(first, allow=True, approver="bo")
     second = await next_call(session, first)
     await session.rules.change([NEVER_SEND], by="cy", why="not to me")
@@ -47,7 +47,7 @@ async def test_rules_of_a_session_come_and_go_with_who_and_why(stage: Stage) -> 
     told = [event.value for event in (await session.events()).events if event.name == "rules_changed"]
     assert [(change["by"], change["why"], len(change["added"]), len(change["revoked"])) for change in told] == [
         ("ana", "letters", 2, 0),
-        ("ben", "enough letters", 0, 2),
+        ("ben", "enough operations", 0, 2),
         ("cy", "not to me", 1, 0),
     ]
 

@@ -7,7 +7,7 @@ from longhaul.agent.values.permission import PermissionRule
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.wire import Refused
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import ASKS, refused_signal, refused_update, results
+from tests.workflows.operations import ASKS, refused_signal, refused_update, results
 
 pytestmark = pytest.mark.server
 
@@ -49,12 +49,12 @@ async def test_nothing_that_anybody_sends_or_stores_unsigned_lets_the_call_run(u
         await stage.app.rules_of("eve").change([PermissionRule(tool_name="send")], by="eve")
         session = stage.session(*ASKS, user="eve", permission={"approvals": "signed"})
         waiting = await session.reply("Write to Ana")
-        letters = {
+        operations = {
             "confirm": {"decisions": [{"call_id": "call_0_0", "decision": "allow", "rules": [allow]}]},
             "configure": {"mode": "bypass"},
             "rules": {"add": [allow]},
         }
-        for name, body in letters.items():
+        for name, body in operations.items():
             for _ in range(2):
                 assert "sign" in await refused_signal(stage, session, name, body)
             assert "sign" in await refused_update(stage, session, name, body)

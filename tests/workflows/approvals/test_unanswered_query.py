@@ -13,7 +13,7 @@ from longhaul.starter.serve.requests import Served
 from longhaul.starter.serve.tokens import SCOPES, Caller
 from longhaul.workflows.session import AgentSession
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls
+from tests.workflows.operations import calls
 
 pytestmark = pytest.mark.server
 

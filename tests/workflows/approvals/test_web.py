@@ -7,7 +7,7 @@ import pytest
 from longhaul.agent.values.conversation.messages import ToolResultState
 from tests.activities.tools.web_server import Page, serving_site
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results
+from tests.workflows.operations import calls, results
 
 pytestmark = pytest.mark.server
 

@@ -16,7 +16,7 @@ from longhaul.starter.client.tree import WaitingBelow
 from longhaul.starter.client.wire import Refused
 from tests.workflows.children.trees import SUMMED_UP, agent, child_of, ended, lead, tasks
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results, until
+from tests.workflows.operations import calls, results, until
 
 pytestmark = pytest.mark.server
 
@@ -28,7 +28,7 @@ async def waiting(session: Session, number: int) -> list[WaitingBelow]:
     found = list[WaitingBelow]()
 
     async def all_there() -> bool:
-        if not await session.has_begun():
+        if not await session.has_started():
             return False
         found[:] = await session.tree.pending()
         return len(found) == number
@@ -97,24 +97,24 @@ async def test_whatever_waits_below_is_shown_with_its_path_and_answered_from_the
     asks = {
         "person": calls("send", to="Ana"),
         "outside": calls("courier", parcel="a ring"),
-        "settlement": calls("engrave", text="Ana"),
+        "resolution": calls("engrave", text="Ana"),
     }[kind]
     scout = agent(stage, asks, {"text": "Seen."}) | {
         "tools": ["send", "courier", "engrave"],
         "permission": {"rules": [{"tool_name": "engrave"}]},
-        "on_doubt": "tell",  # the task ends, and the doubt stays
+        "on_unknown_outcome": "tell",  # the task ends, and the unknown outcome stays
     }
     deadline = {"remind_after": "1d", "expire_after": "2d"}
     session = lead(stage, {"scout": scout}, permission=PermissionContext.model_validate({"deadline": deadline}))
     reply = await session.submit("Go")
-    if kind == "settlement":
+    if kind == "resolution":
         await session.wait(reply)
 
     (found,) = await waiting(session, 1)
 
     tool = asks["tool_calls"][0]["name"]
     assert (found.call.path, found.call.waits_for) == (f"lamp › scout › {tool}", kind)
-    assert bool(found.call.remind_at and found.call.expires_at) is (kind != "settlement")
+    assert bool(found.call.remind_at and found.call.expires_at) is (kind != "resolution")
     place = await place_of(session, found.call.call_id, kind)
     assert place.id == f"{session.id}.t1"
     match kind:
@@ -124,8 +124,8 @@ async def test_whatever_waits_below_is_shown_with_its_path_and_answered_from_the
             await session.external_result(found.call.call_id, "delivered")
         case _:
             with pytest.raises(Refused, match="zz"):
-                await session.settle("zz", happened=True, by="bo")
-            await session.settle(found.call.call_id, happened=True, by="bo")
+                await session.resolve("zz", happened=True, by="bo")
+            await session.resolve(found.call.call_id, happened=True, by="bo")
     assert results(await session.wait(reply)) == [(SUCCESS, "Seen.")]
     await waiting(session, 0)
 

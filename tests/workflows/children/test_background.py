@@ -1,4 +1,4 @@
-"""Background sub-agents on the server: over roll-overs and a kill each is heard of once, and wakes its lead."""
+"""Background sub-agents on the server: over continue-as-new and a kill each is heard of once, and wakes its lead."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from longhaul.starter.client.session import Session
 from tests.e2e.processes import worker
 from tests.workflows.children.trees import agent, asked, child_of, lead, listed, outcomes, runs
 from tests.workflows.conftest import Line, Stage
-from tests.workflows.letters import calls, push_over, recorded, until
+from tests.workflows.operations import calls, push_over, recorded, until
 from tests.workflows.roomy import failure_of_replay
 
 pytestmark = pytest.mark.server
@@ -33,7 +33,7 @@ async def heard_of(session: Session) -> int:
 
 
 @pytest.mark.proves("X14")
-async def test_an_idle_lead_is_woken_once_over_roll_overs_of_both(stage: Stage) -> None:
+async def test_an_idle_lead_is_woken_once_over_continue_as_new_of_both(stage: Stage) -> None:
     session = lead(stage, {"scout": agent(stage, *SENDS)}, given("t1"), {"text": "I wait."}, {"text": "Heard."})
     assert (await session.reply("Go")).get_text_content() == "I wait."
     child = child_of(stage, session)
@@ -69,10 +69,10 @@ async def test_a_killed_worker_loses_no_end_and_starts_nothing_twice(unserved: S
     async with worker(settings) as first:
         await session.submit("Go")
 
-        async def has_begun() -> bool:
+        async def has_started() -> bool:
             return len((await session.status()).children) == 2
 
-        await until(has_begun)
+        await until(has_started)
         await first.kill()
     async with stage.another_worker():
         waiting = [await listed(stage, child) for child in children]
@@ -93,7 +93,7 @@ async def test_a_killed_worker_loses_no_end_and_starts_nothing_twice(unserved: S
 async def test_a_lead_that_was_ended_from_outside_hears_in_its_next_life_of_one(
     stage: Stage, stays_seconds: int
 ) -> None:
-    """Of one that reports by letter, and whose letter found nobody."""
+    """Of one that reports by operation, and whose operation found nobody."""
     scout = agent(stage, *SENDS, idle_close_seconds=stays_seconds)
     session = lead(stage, {"scout": scout}, given("t1"), {"text": "I wait."}, {"text": "Hm."}, {"text": "Heard."})
     await session.reply("Go")

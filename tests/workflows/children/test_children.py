@@ -6,7 +6,7 @@ from temporalio.client import WorkflowExecutionStatus
 from longhaul.agent.values.conversation.messages import ToolResultState
 from tests.workflows.children.trees import SUMMED_UP, agent, asked, child_of, lead, outcomes, tasks
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results, until
+from tests.workflows.operations import calls, results, until
 
 pytestmark = pytest.mark.server
 
@@ -62,7 +62,7 @@ async def test_children_work_side_by_side_and_cost_few_events_each(stage: Stage)
 
 async def test_what_it_waits_for_is_in_the_inbox_with_its_path_and_is_answered_in_its_session(stage: Stage) -> None:
     session = lead(stage, {"scout": agent(stage, *SENDS)})
-    reply = await session.submit("Have a letter sent")
+    reply = await session.submit("Have an operation sent")
     child = child_of(stage, session)
     call = await asked(child)
 
@@ -86,11 +86,11 @@ async def test_a_denied_call_stays_denied_and_rules_of_the_lead_bind_it(stage: S
     trusted = agent(stage, *SENDS, permission={"rules": [{"tool_name": "send"}]})
     ruled = lead(stage, {"scout": trusted}, permission=forbids)
     asking = lead(stage, {"scout": agent(stage, *SENDS)})
-    reply = await asking.submit("Have a letter sent")
+    reply = await asking.submit("Have an operation sent")
     child = child_of(stage, asking)
     await child.confirm(await asked(child), allow=False, reason="not today")
 
-    await ruled.reply("Have a letter sent")
+    await ruled.reply("Have an operation sent")
     await asking.wait(reply)
 
     for one, why in ((child_of(stage, ruled), "is not permitted"), (child, "not today")):
@@ -120,7 +120,7 @@ async def test_a_long_report_counts_as_the_word_of_others_where_it_may_hold_that
     child = child_of(stage, session)
 
     async def waits() -> bool:
-        return await child.has_begun() and (await child.status()).status == "waiting"
+        return await child.has_started() and (await child.status()).status == "waiting"
 
     await until(waits)
     await child.notify("tide", payload)

@@ -1,4 +1,4 @@
-"""Kills, roll-overs and ends from outside in mid-task: each sub-agent is started once, and heard of once."""
+"""Kills, continue-as-new and ends from outside in mid-task: each sub-agent is started once, and heard of once."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from longhaul.agent.values.conversation.messages import ToolResultState
 from tests.e2e.processes import worker
 from tests.workflows.children.trees import SUMMED_UP, agent, asked, child_of, lead, listed, outcomes, runs, tasks
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, push_over, results, until
+from tests.workflows.operations import calls, push_over, results, until
 
 pytestmark = pytest.mark.server
 
@@ -14,7 +14,7 @@ SENDS = (calls("send", to="Ana"), {"text": "Sent."})
 SUCCESS, ERROR = ToolResultState.SUCCESS, ToolResultState.ERROR
 
 
-async def test_a_lead_that_rolls_over_hears_of_what_it_started_before(stage: Stage) -> None:
+async def test_a_lead_that_continues_as_new_hears_of_what_it_started_before(stage: Stage) -> None:
     session = lead(stage, {"scout": agent(stage, *SENDS)})
     reply = await session.submit("Go")
     child = child_of(stage, session)
@@ -28,7 +28,7 @@ async def test_a_lead_that_rolls_over_hears_of_what_it_started_before(stage: Sta
     assert await runs(stage, child) == 1
 
 
-async def test_a_sub_agent_that_rolls_over_still_knows_whom_to_tell(stage: Stage) -> None:
+async def test_a_sub_agent_that_continues_as_new_still_knows_whom_to_tell(stage: Stage) -> None:
     session = lead(stage, {"scout": agent(stage, *SENDS)})
     reply = await session.submit("Go")
     child = child_of(stage, session)
@@ -55,10 +55,10 @@ async def test_a_worker_that_is_killed_in_mid_task_starts_nothing_twice_and_lose
     async with worker(settings) as first:
         reply = await session.submit("Go")
 
-        async def has_begun() -> bool:
+        async def has_started() -> bool:
             return len((await session.status()).children) == 2
 
-        await until(has_begun)
+        await until(has_started)
         await first.kill()
     async with stage.another_worker():
         waiting = [await listed(stage, child) for child in children]
@@ -71,7 +71,7 @@ async def test_a_worker_that_is_killed_in_mid_task_starts_nothing_twice_and_lose
         assert [await runs(stage, child) for child in children] == [1, 1]
 
 
-@pytest.mark.parametrize("rolled", [False, True], ids=["in the run that started it", "behind a roll-over"])
+@pytest.mark.parametrize("rolled", [False, True], ids=["in the run that started it", "behind a continue-as-new"])
 async def test_one_whose_session_is_terminated_is_told_as_lost(stage: Stage, *, rolled: bool) -> None:
     session = lead(stage, {"scout": agent(stage, *SENDS)})
     reply = await session.submit("Go")

@@ -10,8 +10,8 @@ from longhaul.stores.blobs.blob_directory import open_blobs
 from longhaul.stores.blobs.blobs import session_prefix
 from tests.workflows.children.trees import SUMMED_UP, agent, asked, child_of, lead, outcomes, runs, tasks
 from tests.workflows.conftest import Stage, TypeTemporal
-from tests.workflows.letters import calls, push_over, results, until
-from tests.workflows.life.test_lives import forget
+from tests.workflows.incarnation.test_incarnations import forget
+from tests.workflows.operations import calls, push_over, results, until
 from tests.workflows.roomy import failure_of_replay
 
 pytestmark = pytest.mark.server
@@ -82,7 +82,7 @@ async def test_few_entries_stand_with_its_state_alone_and_outlive_its_history(
         "Always.",
     ]
     assert (await child.events()).events[: len(told)] == told
-    assert ((await child.status()).generation, (await child.status()).hold) == (2, "")
+    assert ((await child.status()).incarnation, (await child.status()).quarantine) == (2, "")
     assert await failure_of_replay(stage, child) is None
 
 
@@ -109,7 +109,7 @@ async def test_one_that_no_store_takes_at_its_end_stays_open_and_loses_nothing(s
     assert await failure_of_replay(stage, child) is None
 
 
-async def test_one_whose_agent_says_when_to_close_stays_open_and_reports_by_letter(stage: Stage) -> None:
+async def test_one_whose_agent_says_when_to_close_stays_open_and_reports_by_operation(stage: Stage) -> None:
     session = lead(stage, {"scout": agent(stage, {"text": "Seen."}, idle_close_seconds=600)})
 
     done = await session.reply("Go")
@@ -120,7 +120,7 @@ async def test_one_whose_agent_says_when_to_close_stays_open_and_reports_by_lett
     assert "SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED" in await kinds(stage, child)
 
 
-async def test_a_lead_that_goes_on_in_a_new_run_is_told_by_letter(stage: Stage) -> None:
+async def test_a_lead_that_goes_on_in_a_new_run_is_told_by_operation(stage: Stage) -> None:
     session = lead(stage, {"scout": agent(stage, calls("send", to="Ana"), {"text": "Sent."})})
     reply = await session.submit("Go")
     child = child_of(stage, session)
@@ -174,7 +174,7 @@ async def test_an_interrupt_that_meets_its_end_loses_no_result(stage: Stage) -> 
     reply = await session.submit("Go")
 
     async def some_has_ended() -> bool:
-        return await session.has_begun() and any(child.outcome for child in (await session.status()).children)
+        return await session.has_started() and any(child.outcome for child in (await session.status()).children)
 
     await until(some_has_ended)
     await session.interrupt()

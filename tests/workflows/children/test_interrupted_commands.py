@@ -12,7 +12,7 @@ from longhaul.starter.client.session import Session
 from tests.limits import usual
 from tests.workflows.children.trees import agent, child_of, lead, tasks
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results, until
+from tests.workflows.operations import calls, results, until
 
 pytestmark = pytest.mark.server
 
@@ -64,10 +64,10 @@ async def seconds_to_end(stage: Stage, round_: int) -> list[float]:
     await until(all_run)
     groups = groups_in(stage.workspace)
     assert alive_of(groups) == groups
-    begun, ends = time.monotonic(), dict[int, float]()
+    started, ends = time.monotonic(), dict[int, float]()
     await session.interrupt()
     while len(ends) < len(groups):
-        now, left = time.monotonic() - begun, alive_of(groups)
+        now, left = time.monotonic() - started, alive_of(groups)
         ends |= dict.fromkeys(groups - left - ends.keys(), now)
         await asyncio.sleep(0.02)
 

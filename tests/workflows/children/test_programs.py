@@ -8,7 +8,7 @@ import pytest
 from longhaul.agent.values.conversation.messages import ToolResultState
 from tests.e2e.processes import worker
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, next_call, results, until
+from tests.workflows.operations import calls, next_call, results, until
 
 pytestmark = pytest.mark.server
 

@@ -13,11 +13,11 @@ from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.wire import Refused
-from longhaul.starter.reach.connection import connect, let_go
+from longhaul.starter.connection.connect import connect, let_go
 from longhaul.starter.telemetry.switches import runtime_with
 from tests.workflows.children.trees import SUMMED_UP, agent, lead, tasks
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results
+from tests.workflows.operations import calls, results
 
 pytestmark = pytest.mark.server
 

@@ -13,7 +13,7 @@ from tests.servers.local import free_port
 from tests.workflows.children.test_background import given, said
 from tests.workflows.children.trees import SUMMED_UP, agent, child_of, lead, tasks
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results, until
+from tests.workflows.operations import calls, results, until
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(180)]
 
@@ -26,7 +26,7 @@ async def question(session: Session, words: str) -> WaitingBelow:
     found = list[WaitingBelow]()
 
     async def asks() -> bool:
-        found[:] = await session.tree.pending() if await session.has_begun() else []
+        found[:] = await session.tree.pending() if await session.has_started() else []
         return len(found) == 1 and words in found[0].call.reason
 
     await until(asks)

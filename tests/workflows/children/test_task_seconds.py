@@ -10,7 +10,7 @@ from longhaul.starter.client.session import Session
 from tests.e2e.processes import a_while, running_with, worker
 from tests.workflows.children.trees import SUMMED_UP, agent, asked, child_of, ended, lead, outcomes, tasks
 from tests.workflows.conftest import Line, Stage
-from tests.workflows.letters import calls, push_over, recorded, results, until
+from tests.workflows.operations import calls, push_over, recorded, results, until
 from tests.workflows.roomy import failure_of_replay
 from tests.workflows.steering.test_background_commands import STUBBORN
 
@@ -78,7 +78,7 @@ async def test_its_task_ends_when_its_time_is_over_whatever_it_does(stage: Stage
     child = child_of(stage, session)
 
     async def stands_there() -> bool:
-        return await child.has_begun() and (await child.status()).status == kind.status
+        return await child.has_started() and (await child.status()).status == kind.status
 
     await until(stands_there)
     done = await ended(session, reply)
@@ -91,8 +91,8 @@ async def test_its_task_ends_when_its_time_is_over_whatever_it_does(stage: Stage
     assert await outcomes(session) == [("t1", "scout", "error")]
     entries = await recorded(stage, child)
     (asks,), (end,) = ([each for each in entries if each.kind == kind] for kind in ("interrupted", "finished"))
-    begun = next(entry for entry in entries if entry.kind == "opened")
-    assert asks.at - begun.at >= SECONDS * 1000 - 500, "not before its time"
+    started = next(entry for entry in entries if entry.kind == "opened")
+    assert asks.at - started.at >= SECONDS * 1000 - 500, "not before its time"
     assert end.at - asks.at < 40_000, "and not when it wants to end"
     await has_ended_well(stage, session, child)
 
@@ -129,7 +129,7 @@ async def test_one_in_the_background_is_heard_of_and_a_pause_stops_no_clock(stag
     assert await outcomes(session) == [("t1", "scout", "error")]
 
 
-async def test_its_time_goes_on_over_a_roll_over_and_without_any_worker(unserved: Stage) -> None:
+async def test_its_time_goes_on_over_a_continue_as_new_and_without_any_worker(unserved: Stage) -> None:
     stage = unserved
     settings = stage.worker_settings
     scout = agent(stage, calls("Bash", command=STUBBORN.format(MARK)), NEVER, task_seconds=9, tools=["Bash", "send"])

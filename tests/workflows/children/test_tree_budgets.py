@@ -11,7 +11,7 @@ from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.workflows.children.trees import SUMMED_UP, agent, child_of, lead, tasks
 from tests.workflows.conftest import Line, Stage
-from tests.workflows.letters import calls, push_over, results, until
+from tests.workflows.operations import calls, push_over, results, until
 from tests.workflows.roomy import failure_of_replay
 
 pytestmark = pytest.mark.server
@@ -36,7 +36,7 @@ async def standing(session: Session) -> BudgetStanding:
 
 async def asks(session: Session) -> str:
     async def parked() -> bool:
-        return await session.has_begun() and bool((await standing(session)).asks)
+        return await session.has_started() and bool((await standing(session)).asks)
 
     await until(parked)
     return (await standing(session)).asks
@@ -62,7 +62,9 @@ async def test_what_two_sub_agents_spend_is_spent_at_the_root_to_the_token(stage
     assert await failure_of_replay(stage, session) is None
 
 
-async def test_a_sub_agent_stands_still_at_its_share_is_given_more_and_goes_on_over_roll_overs(stage: Stage) -> None:
+async def test_a_sub_agent_stands_still_at_its_share_is_given_more_and_goes_on_over_continue_as_new(
+    stage: Stage,
+) -> None:
     one = scout(stage, calls("fetch", page=7), {"text": "Read."}, budget={"max_calls": 1})
     session = lead(
         stage, {"scout": one}, *paid(tasks("t1 scout"), SUMMED_UP), budget={"max_calls": 3}, model_config=ROOM

@@ -6,7 +6,7 @@ from longhaul.agent.values.conversation.messages import Msg
 from longhaul.starter.client.session import Session
 from longhaul.workflows.contract import PendingCall
 from tests.workflows.conftest import UNWATCHED, Line, Stage
-from tests.workflows.letters import until
+from tests.workflows.operations import until
 
 SUMMED_UP: Line = {"text": "Summed up."}
 
@@ -42,7 +42,7 @@ async def asked(child: Session) -> PendingCall:
     """The call in it that waits for a person."""
 
     async def asks() -> bool:
-        return await child.has_begun() and bool(await child.pending())
+        return await child.has_started() and bool(await child.pending())
 
     await until(asks)
     (call,) = await child.pending()

@@ -1,11 +1,11 @@
-"""A broken attachment is refused at the letter, through the client and over HTTP; the session has not changed."""
+"""A broken attachment is refused at the operation, through the client and over HTTP; the session has not changed."""
 
 from typing import Any
 
 import httpx
 import pytest
 
-from longhaul.agent.letters.bodies import ExternalExecutionResultEvent
+from longhaul.agent.operations.bodies import ExternalExecutionResultEvent
 from longhaul.agent.values.conversation.messages import DataBlock, TextBlock, ToolResultBlock, UserMsg
 from longhaul.starter.client.wire import Refused, plain
 from longhaul.starter.serve.application import application
@@ -13,7 +13,7 @@ from longhaul.starter.serve.requests import Served
 from longhaul.starter.serve.tokens import SCOPES, Caller
 from tests.workflows.conftest import Stage
 from tests.workflows.context.test_poison import image, png, spoilt
-from tests.workflows.letters import calls
+from tests.workflows.operations import calls
 
 pytestmark = pytest.mark.server
 
@@ -22,12 +22,12 @@ WHY = r"\('sea', image/png\): it is not a valid PNG: its part 'IDAT' is damaged;
 
 
 @pytest.mark.proves("A8")
-async def test_no_letter_of_the_client_takes_a_broken_attachment(stage: Stage) -> None:
+async def test_no_operation_of_the_client_takes_a_broken_attachment(stage: Stage) -> None:
     session = stage.session(calls("courier", parcel="a box"), {"text": "Seen."}, tools=["courier"])
     spoilt_words = UserMsg("user", [TextBlock(text="Look"), SPOILT])
     with pytest.raises(Refused, match=rf"submit: messages\[0\].content\[1\] {WHY}"):
         await session.reply(spoilt_words)
-    assert not await session.has_begun()
+    assert not await session.has_started()
 
     await session.reply("Bring it")
     (call,) = await session.pending()

@@ -10,7 +10,7 @@ from longhaul.starter.client.session_requests import CompressionFailed, Compress
 from longhaul.starter.client.wire import Refused, TooBig
 from tests.limits import SURE_SECONDS
 from tests.workflows.conftest import Line, Stage
-from tests.workflows.letters import ASKS, calls
+from tests.workflows.operations import ASKS, calls
 
 pytestmark = pytest.mark.server
 

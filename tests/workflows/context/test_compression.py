@@ -8,7 +8,7 @@ import pytest
 
 from longhaul.agent.values.conversation.messages import HintBlock, problem
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls
+from tests.workflows.operations import calls
 
 pytestmark = pytest.mark.server
 

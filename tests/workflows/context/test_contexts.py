@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import next_call
 from tests.workflows.listener import asks_for, listening, says
+from tests.workflows.operations import next_call
 from tests.workflows.tools import page_text
 
 pytestmark = pytest.mark.server
@@ -27,7 +27,7 @@ async def test_workers_beside_each_other_give_the_model_every_message_in_order(s
 
 
 async def test_a_worker_that_comes_in_the_middle_gives_the_model_every_message_in_order(unserved: Stage) -> None:
-    """Each letter is sent by another worker, which starts when the one before has gone."""
+    """Each operation is sent by another worker, which starts when the one before has gone."""
     people = ["Ana", "Bo", "Cy", "Dot"]
 
     def answer(number: int) -> dict[str, Any]:
@@ -53,9 +53,9 @@ async def test_a_worker_that_comes_in_the_middle_gives_the_model_every_message_i
 
 async def test_long_arguments_are_found_by_a_worker_that_has_not_seen_them(unserved: Stage) -> None:
     """They are not sent twice: the activity has only the place where they stand."""
-    letter = "Dear Ana, " + "it rains, " * 1_000
+    operation = "Dear Ana, " + "it rains, " * 1_000
     session = unserved.session(
-        {"tool_calls": [{"name": "send", "input": {"to": "Ana", "text": letter}}]}, {"text": "Written."}
+        {"tool_calls": [{"name": "send", "input": {"to": "Ana", "text": operation}}]}, {"text": "Written."}
     )
     async with unserved.another_worker():
         waiting = await session.reply("Write to Ana")
@@ -64,4 +64,4 @@ async def test_long_arguments_are_found_by_a_worker_that_has_not_seen_them(unser
         await session.confirm("call_0_0", allow=True)
         done = await session.wait(waiting.id)
 
-    assert done.get_tool_results()[0].get_text() == f"sent {letter!r} to Ana"
+    assert done.get_tool_results()[0].get_text() == f"sent {operation!r} to Ana"

@@ -9,12 +9,12 @@ from pydantic import SecretStr
 
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.starter.client.session import Session
-from longhaul.starter.reach.connection import connect, let_go
+from longhaul.starter.connection.connect import connect, let_go
 from longhaul.stores.offload.session_blobs import digits_in
 from tests.workflows.conftest import Stage
 from tests.workflows.context.test_offloading import CHARS
-from tests.workflows.letters import calls, results, until
-from tests.workflows.life.test_encrypted import master_key
+from tests.workflows.incarnation.test_encrypted import master_key
+from tests.workflows.operations import calls, results, until
 from tests.workflows.tools import page_text
 
 pytestmark = pytest.mark.server

@@ -7,7 +7,7 @@ import pytest
 
 from longhaul.starter.client.session import Session
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls
+from tests.workflows.operations import calls
 
 pytestmark = pytest.mark.server
 

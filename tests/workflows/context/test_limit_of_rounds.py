@@ -7,7 +7,7 @@ import pytest
 from longhaul.agent.values.conversation.messages import FinishedReason, ToolResultState
 from tests.servers.aimock import Aimock
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import results
+from tests.workflows.operations import results
 
 pytestmark = [pytest.mark.server, pytest.mark.aimock]
 

@@ -6,7 +6,7 @@ from longhaul.activities.call_model import SHOWN_OF_LONG_CHARS
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.stores.offload.session_blobs import digits_in
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results
+from tests.workflows.operations import calls, results
 from tests.workflows.roomy import failure_of_replay
 
 pytestmark = pytest.mark.server

@@ -17,7 +17,7 @@ from tests.e2e.processes import WorkerSettings, worker
 from tests.embedding_server import KEY, embedding_server
 from tests.workflows import own_memories
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import until
+from tests.workflows.operations import until
 
 pytestmark = pytest.mark.server
 

@@ -7,7 +7,7 @@ import pytest
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.values.permission import PermissionContext, PermissionMode
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results
+from tests.workflows.operations import calls, results
 
 pytestmark = pytest.mark.server
 

@@ -14,8 +14,8 @@ from longhaul.agent.values.conversation.messages import AssistantMsg, ToolResult
 from longhaul.agent.values.permission import PermissionContext, PermissionMode
 from longhaul.stores.names import safe_name
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, recorded, results
 from tests.workflows.offered import SHELF
+from tests.workflows.operations import calls, recorded, results
 from tests.workflows.tools import marker as marker_of
 from tests.workflows.tools import page_text
 

@@ -9,7 +9,7 @@ from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.starter.client.session import Session
 from tests.activities.models.wire import Answer, Wire, chat_says, claude_calls, claude_says, gpt_calls
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results
+from tests.workflows.operations import calls, results
 from tests.workflows.tools import page_text
 
 pytestmark = pytest.mark.server
@@ -54,7 +54,7 @@ async def test_what_is_too_long_for_the_provider_is_compressed_and_asked_again(
     assert results(done) == [(ToolResultState.SUCCESS, page_text(number, CHARS)) for number in (1, 2)]
     assert (status.model_calls, status.compressions, status.compression_tries) == (3, 1, 1)
     refused, again = (json.dumps(wire.bodies[place]["messages"]) for place in (2, 4))
-    first, second = map(json.dumps, ("c-1", "c-2"))  # in quotes: a session's name may have the letters too
+    first, second = map(json.dumps, ("c-1", "c-2"))  # in quotes: a session's name may have the operations too
     assert (first in refused, second in refused, "amber" in refused) == (True, True, False)
     assert (first in again, second in again, "amber" in again) == (False, True, True)
     assert "Read the pages" in again

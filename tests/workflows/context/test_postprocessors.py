@@ -5,7 +5,7 @@ import pytest
 from longhaul.starter.client.session import Session
 from tests.activities.mcp.serving import small
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls
+from tests.workflows.operations import calls
 
 pytestmark = pytest.mark.server
 

@@ -24,7 +24,7 @@ from tests.activities.models.wire import (
     response_says,
 )
 from tests.workflows.conftest import Line, Stage
-from tests.workflows.letters import approve_and_finish, calls
+from tests.workflows.operations import approve_and_finish, calls
 
 pytestmark = pytest.mark.server
 

@@ -1,4 +1,4 @@
-"""A model reads back, word for word, what its session said in an earlier life."""
+"""A model reads back, word for word, what its session said in an earlier incarnation."""
 
 from collections.abc import Awaitable, Callable
 
@@ -8,7 +8,7 @@ from temporalio.client import WorkflowExecutionStatus
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.starter.client.session import Session
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results, until
+from tests.workflows.operations import calls, results, until
 
 pytestmark = pytest.mark.server
 
@@ -63,7 +63,7 @@ async def test_a_damaged_segment_is_told_to_the_model(stage: Stage) -> None:
     await until(saved(session))
     for segment in (await session.status()).segments:
         (path,) = stage.settings.data_dir.glob(f"blobs/**/{segment.key.rpartition('/')[2]}")
-        path.write_bytes(b"rubbish")
+        path.write_bytes(b"malformed_input")
 
     reply = await session.reply("What did we say?")
 

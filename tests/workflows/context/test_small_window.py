@@ -11,7 +11,7 @@ from longhaul.agent.values.conversation.messages import outside_tokens, problem
 from longhaul.starter.client.session import Session
 from tests.activities.models.sample_requests import KEYS
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results
+from tests.workflows.operations import calls, results
 from tests.workflows.tools import page_text
 
 pytestmark = pytest.mark.server

@@ -12,7 +12,7 @@ from longhaul.stores.memories.sqlite_memories import SqliteMemories
 from tests.limits import SURE_SECONDS
 from tests.workflows.conftest import TOOLS, Stage
 from tests.workflows.hubs.rooms import heard
-from tests.workflows.letters import calls, until
+from tests.workflows.operations import calls, until
 
 pytestmark = pytest.mark.server
 

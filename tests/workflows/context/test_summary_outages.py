@@ -11,7 +11,7 @@ from longhaul.starter.client.session import Session
 from longhaul.starter.client.session_requests import CompressionFailed
 from tests.limits import SURE_SECONDS
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls
+from tests.workflows.operations import calls
 from tests.workflows.workers.models.test_outages import told_of
 
 pytestmark = pytest.mark.server
@@ -49,7 +49,7 @@ async def test_a_summary_waits_for_a_provider_that_is_away_and_says_so(stage: St
     assert (after.outage, after.compression_error) == (None, "")
     assert after.compressions == after.compression_tries >= 1
     names = [event.name for event in (await session.events()).events if event.type == "CUSTOM"]
-    assert names.count("provider_away") == 1
+    assert names.count("provider_unavailable") == 1
 
 
 async def test_an_interrupt_ends_the_waiting_for_a_summary(stage: Stage) -> None:
@@ -73,7 +73,7 @@ async def test_a_condenser_that_needs_no_model_comes_before_any_waiting(stage: S
     assert (done.error, done.get_text_content()) == (None, "All read.")
     told = [event for event in (await session.events()).events if event.type == "CUSTOM"]
     assert {event.value["condenser"] for event in told if event.name == "context_compressed"} >= {"drop_oldest"}
-    assert "provider_away" not in {event.name for event in told}
+    assert "provider_unavailable" not in {event.name for event in told}
 
 
 async def test_whoever_asks_for_a_compression_hears_soon_that_it_failed(stage: Stage) -> None:

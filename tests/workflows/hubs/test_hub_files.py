@@ -25,7 +25,7 @@ def write(stage: Stage, name: str, members: str) -> Path:
     return path
 
 
-async def test_a_hub_of_a_file_is_begun_once_and_follows_it(stage: Stage) -> None:
+async def test_a_hub_of_a_file_is_started_once_and_follows_it(stage: Stage) -> None:
     name = f"jury-{stage.name}"
     path = write(stage, name, '{ ana = "engineer", ben = "sceptic" }')
 
@@ -35,11 +35,11 @@ async def test_a_hub_of_a_file_is_begun_once_and_follows_it(stage: Stage) -> Non
     async def apply(*, remove: bool = False) -> list[AppliedHub]:
         return await apply_hubs(stage.app, find_sections(str(path)).hubs, agent_of, remove=remove)
 
-    begun, again = await apply(), await apply()
+    started, again = await apply(), await apply()
     write(stage, name, '{ ana = "engineer" }')
     told, gone = await apply(), await apply(remove=True)
 
-    assert begun == again == [AppliedHub(name, ("ana", "ben"))]
+    assert started == again == [AppliedHub(name, ("ana", "ben"))]
     assert told == [AppliedHub(name, ("ana", "ben"), gone_from_the_file=("ben",))]
     assert gone == [AppliedHub(name, ("ana",), removed=("ben",))]
     hub = stage.app.hub(name)

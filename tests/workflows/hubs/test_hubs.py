@@ -17,7 +17,7 @@ from longhaul.starter.client.wire import Refused
 from longhaul.workflows.contract import HUB, HubStart
 from tests.workflows.conftest import Stage
 from tests.workflows.hubs.rooms import heard, member, read
-from tests.workflows.letters import until
+from tests.workflows.operations import until
 
 pytestmark = pytest.mark.server
 
@@ -219,7 +219,7 @@ async def test_who_begins_a_hub_is_told_which_session_refuses_and_why(stage: Sta
     await stage.app.hub(hub.name, {"ben": ben}).start()
     with pytest.raises(PutOut, match=why):
         async with stage.app.hub(f"block-{stage.name}", {"ana": ana, "ben": ben}):
-            pytest.fail("it has begun without one of them")
+            pytest.fail("it has started without one of them")
     with pytest.raises((NoHub, Refused)):
         await stage.app.hub(f"block-{stage.name}").broadcast("Is anybody there?")
 
@@ -250,7 +250,7 @@ async def test_pipelines_hand_words_on_in_the_name_of_whoever_said_them(stage: S
     ana, ben = member(stage, {"text": "Seven."}), member(stage, {"text": "Eight."})
 
     last = await sequential_pipeline([ana, ben], "Count on from six")
-    both = await fanout_pipeline([member(stage, {"text": "A."}), member(stage, {"text": "B."})], "Say your letter")
+    both = await fanout_pipeline([member(stage, {"text": "A."}), member(stage, {"text": "B."})], "Say your operation")
 
     assert last is not None
     assert last.get_text_content() == "Eight."

@@ -1,16 +1,16 @@
-"""Kills, roll-overs and closings: nothing that was said in a hub is lost, told twice, or told in another order."""
+"""Kills, continue-as-new and closings: nothing that was said in a hub is lost, told twice, or told in another order."""
 
 import asyncio
 
 import pytest
 
 from longhaul.starter.client.hubs import Hub
-from longhaul.starter.hosting.replay import Replayed, live_sessions, replay
+from longhaul.starter.worker_host.replay import Replayed, live_sessions, replay
 from longhaul.workflows import hubs
 from tests.e2e.processes import worker
 from tests.workflows.conftest import Stage
 from tests.workflows.hubs.rooms import heard, member
-from tests.workflows.letters import push_over, until
+from tests.workflows.operations import push_over, until
 
 pytestmark = pytest.mark.server
 
@@ -26,10 +26,10 @@ async def replayed_of(stage: Stage) -> list[Replayed]:
 
 
 @pytest.mark.proves("C5")
-async def test_a_hub_that_rolls_over_again_and_again_loses_no_word_and_keeps_the_order(
+async def test_a_hub_that_continues_as_new_again_and_again_loses_no_word_and_keeps_the_order(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hubs, "ROLL_OVER_EVENTS", 40)
+    monkeypatch.setattr(hubs, "CONTINUE_AS_NEW_EVENTS", 40)
     ana, ben, cleo = (member(stage, {"text": "-"}) for _ in range(3))
     hub = stage.app.hub(f"rolls-{stage.name}", {"ana": ana, "ben": ben, "cleo": cleo})
     await hub.start()
@@ -48,7 +48,7 @@ async def test_a_hub_that_rolls_over_again_and_again_loses_no_word_and_keeps_the
     await hub.end()
 
 
-async def test_a_member_that_rolled_over_or_closed_hears_and_is_heard_all_the_same(stage: Stage) -> None:
+async def test_a_member_that_continued_as_new_or_closed_hears_and_is_heard_all_the_same(stage: Stage) -> None:
     ana = member(stage, {"text": "one"}, {"text": "two"})
     ben = member(stage, {"text": "-"}, idle_close_seconds=1)
     hub = stage.app.hub(f"sleepy-{stage.name}", {"ana": ana, "ben": ben})
@@ -66,10 +66,10 @@ async def test_a_member_that_rolled_over_or_closed_hears_and_is_heard_all_the_sa
     await until(has_closed)
     await speaker.reply("Go")
 
-    async def has_found_its_earlier_life() -> bool:
-        return (await ben.status()).generation == 2
+    async def has_found_its_earlier_incarnation() -> bool:
+        return (await ben.status()).incarnation == 2
 
-    await until(has_found_its_earlier_life)
+    await until(has_found_its_earlier_incarnation)
     assert await heard(ben) == ["user: Hello", "ana: one", "ana: two"]
     await hub.end()
 

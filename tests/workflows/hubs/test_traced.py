@@ -1,4 +1,4 @@
-"""Workflows that are no sessions run where trace contexts are carried: a hub, and the firing of a schedule."""
+"""Workflows that are no sessions run where trace contexts are carried: a hub, and the scheduled run of a schedule."""
 
 from datetime import timedelta
 from uuid import uuid4
@@ -12,7 +12,7 @@ from tests.workflows.hubs.rooms import heard, member
 pytestmark = pytest.mark.server
 
 
-async def test_a_hub_and_a_firing_do_their_work_where_trace_contexts_are_carried(
+async def test_a_hub_and_a_scheduled_run_do_their_work_where_trace_contexts_are_carried(
     unserved: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LONGHAUL_LOG", "json")

@@ -10,12 +10,12 @@ from longhaul.activities.attempt.workspaces import Elsewhere
 from longhaul.activities.contract import AWAIT_COMMAND
 from longhaul.activities.tool import Place, ToolOutput
 from longhaul.activities.tools.bash import Outputs
-from longhaul.agent.decisions import rollover
+from longhaul.agent.decisions import continue_as_new
 from longhaul.agent.values.permission import PermissionContext, PermissionMode
 from longhaul.starter.client.session import Session
 from tests.e2e.processes import a_while, running_with, worker
 from tests.workflows.conftest import Line, Stage
-from tests.workflows.letters import recorded, until
+from tests.workflows.operations import recorded, until
 from tests.workflows.roomy import failure_of_replay
 
 pytestmark = pytest.mark.server
@@ -26,7 +26,7 @@ STUBBORN = "trap '' TERM; (trap '' TERM; setsid sleep {0} & wait) & sleep {0}"
 """What ignores SIGTERM, and has a child in a session of its own."""
 
 
-def begun(call_id: str, command: str) -> Line:
+def started(call_id: str, command: str) -> Line:
     return {"tool_calls": [{"id": call_id, "name": "Bash", "input": {"command": command, "run_in_background": True}}]}
 
 
@@ -52,7 +52,7 @@ async def test_its_end_wakes_the_idle_session_once_with_what_it_printed(stage: S
     go = stage.workspace / "go"
     wait = "echo ready; while [ ! -e go ]; do sleep 0.05; done; echo gone; exit 3"
     session = session_of(
-        stage, begun("b1", wait), call("o1", "BashOutput", bash_id="b1"), {"text": "I wait."}, {"text": "Heard."}
+        stage, started("b1", wait), call("o1", "BashOutput", bash_id="b1"), {"text": "I wait."}, {"text": "Heard."}
     )
 
     done = await session.reply("Go")
@@ -78,7 +78,7 @@ async def test_one_that_ignores_its_end_is_stopped_with_all_that_it_started(stag
     mark = a_while()
     session = session_of(
         stage,
-        begun("b1", f"echo up; {STUBBORN.format(mark)}"),
+        started("b1", f"echo up; {STUBBORN.format(mark)}"),
         call("k1", "KillShell", shell_id="b1"),
         call("k2", "KillShell", shell_id="b1"),
         call("o1", "BashOutput", bash_id="b9"),
@@ -107,7 +107,7 @@ async def test_one_that_ignores_its_end_is_stopped_with_all_that_it_started(stag
 
 async def test_an_interrupt_ends_them_and_begins_no_reply(stage: Stage) -> None:
     mark = a_while()
-    session = session_of(stage, begun("b1", STUBBORN.format(mark)), {"text": "Never.", "delay_ms": 20_000})
+    session = session_of(stage, started("b1", STUBBORN.format(mark)), {"text": "Never.", "delay_ms": 20_000})
     reply = await session.submit("Go")
 
     async def runs() -> bool:
@@ -130,7 +130,7 @@ async def test_a_worker_that_is_killed_takes_it_along_and_that_is_said(unserved:
     mark = a_while()
     stage = unserved
     settings = stage.worker_settings
-    session = session_of(stage, begun("b1", STUBBORN.format(mark)), {"text": "I wait."}, {"text": "Heard."})
+    session = session_of(stage, started("b1", STUBBORN.format(mark)), {"text": "I wait."}, {"text": "Heard."})
     async with worker(settings) as first:
         assert (await session.reply("Go")).get_text_content() == "I wait."
 
@@ -159,14 +159,15 @@ async def test_a_worker_that_is_killed_takes_it_along_and_that_is_said(unserved:
 async def test_it_outlives_the_run_that_began_it_and_its_end_is_heard_once(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So many letters come that the run has to end, as with the two thousand updates that the server allows in one."""
+    """So many operations come that the run has to end, as with the two thousand updates that the server allows in
+    one."""
     mark = a_while()
-    monkeypatch.setattr(rollover, "ROLL_OVER_EVENTS", 60)
+    monkeypatch.setattr(continue_as_new, "CONTINUE_AS_NEW_EVENTS", 60)
     go, said = stage.workspace / "go", stage.workspace / "said"
     session = session_of(
         stage,
-        begun("b1", "echo ready; touch said; while [ ! -e go ]; do sleep 0.05; done; echo gone"),
-        begun("b2", f"echo up; {STUBBORN.format(mark)}"),
+        started("b1", "echo ready; touch said; while [ ! -e go ]; do sleep 0.05; done; echo gone"),
+        started("b2", f"echo up; {STUBBORN.format(mark)}"),
         {"text": "I wait."},
         call("o1", "BashOutput", bash_id="b1"),
         call("k1", "KillShell", shell_id="b2"),
@@ -210,7 +211,7 @@ async def test_one_that_is_to_stop_before_its_worker_was_asked_is_said_to_be_sto
 ) -> None:
     """The next run asks workers that do not have it, between attempts, when the command is to stop."""
     mark = a_while()
-    monkeypatch.setattr(rollover, "ROLL_OVER_EVENTS", 60)
+    monkeypatch.setattr(continue_as_new, "CONTINUE_AS_NEW_EVENTS", 60)
     reached, found = Outputs.end_of, asyncio.Event()
     asked: list[bool] = []
 
@@ -223,10 +224,10 @@ async def test_one_that_is_to_stop_before_its_worker_was_asked_is_said_to_be_sto
     monkeypatch.setattr(Outputs, "end_of", end_of)
     session = session_of(
         stage,
-        begun("b1", f"echo up; {STUBBORN.format(mark)}"),
+        started("b1", f"echo up; {STUBBORN.format(mark)}"),
         {"text": "I wait."},
         call("k1", "KillShell", shell_id="b1"),
-        {"text": "Told."},
+        {"text": "Delivered."},
     )
     await session.reply("Go")
     handle = stage.handle(session)
@@ -234,7 +235,7 @@ async def test_one_that_is_to_stop_before_its_worker_was_asked_is_said_to_be_sto
     while (await handle.describe()).run_id == first:
         with pytest.raises(WorkflowUpdateFailedError):
             await handle.execute_update("nonsense", {})
-    monkeypatch.setattr(rollover, "ROLL_OVER_EVENTS", 10_000)
+    monkeypatch.setattr(continue_as_new, "CONTINUE_AS_NEW_EVENTS", 10_000)
 
     async def is_asked() -> bool:
         return bool(asked)
@@ -259,7 +260,7 @@ async def test_one_that_is_to_stop_before_its_worker_was_asked_is_said_to_be_sto
 
 
 async def test_permission_and_number_are_as_for_any_command(stage: Stage) -> None:
-    session = session_of(stage, begun("b1", "touch made"), {"text": "So be it."}, permission=PermissionContext())
+    session = session_of(stage, started("b1", "touch made"), {"text": "So be it."}, permission=PermissionContext())
     reply = await session.submit("Go")
 
     async def asked() -> bool:

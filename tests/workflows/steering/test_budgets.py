@@ -17,8 +17,8 @@ from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.e2e.processes import worker
 from tests.workflows.conftest import Line, Stage
-from tests.workflows.letters import calls, push_over, recorded, until
-from tests.workflows.life.test_lives import closes
+from tests.workflows.incarnation.test_incarnations import closes
+from tests.workflows.operations import calls, push_over, recorded, until
 from tests.workflows.roomy import failure_of_replay
 
 pytestmark = pytest.mark.server
@@ -47,15 +47,15 @@ async def waits(session: Session) -> None:
 
 
 async def asks_its_model(stage: Stage, session: Session) -> None:
-    async def begun() -> bool:
+    async def started() -> bool:
         underway = (await stage.handle(session).describe()).raw_description.pending_activities
         return any(one.activity_type.name == CALL_MODEL and one.last_worker_identity for one in underway)
 
-    await until(begun)
+    await until(started)
 
 
 @pytest.mark.proves("F4", "X8")
-async def test_an_exhausted_budget_waits_in_the_inbox_through_a_roll_over_and_a_signal_lets_it_go_on(
+async def test_an_exhausted_budget_waits_in_the_inbox_through_a_continue_as_new_and_a_signal_lets_it_go_on(
     stage: Stage,
 ) -> None:
     session = frugal(stage, calls("fetch", page=1), {"text": "Read."}, {"text": "Again."}, budget={"max_calls": 1})
@@ -95,9 +95,11 @@ async def test_an_exhausted_budget_waits_in_the_inbox_through_a_roll_over_and_a_
     assert await failure_of_replay(stage, session) is None
 
 
-async def test_attempts_that_were_turned_away_are_free_and_those_that_broke_off_are_in_doubt(unserved: Stage) -> None:
+async def test_attempts_that_were_turned_away_are_free_and_those_that_broke_off_are_of_unknown_outcome(
+    unserved: Stage,
+) -> None:
     prices = unserved.folder / "prices.toml"
-    prices.write_text(f'["{unserved.folder}"]\ninput = 2\noutput = 10\nas_of = 2026-11-01\nsource = "a letter"\n')
+    prices.write_text(f'["{unserved.folder}"]\ninput = 2\noutput = 10\nas_of = 2026-11-01\nsource = "an operation"\n')
     stage = replace(unserved, settings=unserved.settings.model_copy(update={"prices": prices}))
     faults = [{"kind": "overloaded"}, {"kind": "connection_reset"}, {"kind": "rate_limited", "retry_after": 0}]
     session = frugal(stage, {"text": "Said.", "faults": faults}, budget={"max_cost": 1.0})
@@ -127,7 +129,7 @@ async def test_a_model_without_a_price_is_refused_by_name_where_the_budget_is_of
     assert (await standing(session)).spent["calls"] == 0
 
 
-async def test_a_call_whose_attempts_are_lost_is_made_anew_only_as_the_budget_does_for_it(stage: Stage) -> None:
+async def test_a_call_whose_attempts_are_lost_is_made_again_only_as_the_budget_does_for_it(stage: Stage) -> None:
     faults = [{"kind": "connection_reset"}] * 9
     budget = {"max_calls": 2, "on_exhaustion": "stop"}
     session = frugal(stage, {"text": "Never.", "faults": faults}, budget=budget)
@@ -140,7 +142,9 @@ async def test_a_call_whose_attempts_are_lost_is_made_anew_only_as_the_budget_do
     assert told.left == {"calls": 0}
 
 
-async def test_a_reply_that_is_interrupted_in_its_call_leaves_a_doubt_and_nothing_put_aside(stage: Stage) -> None:
+async def test_a_reply_that_is_interrupted_in_its_call_leaves_an_unknown_outcome_and_nothing_put_aside(
+    stage: Stage,
+) -> None:
     slow = {"text": "A long story. " * 40, "delay_ms": 400}
     session = frugal(stage, slow, budget={"max_tokens": 50_000})
     reply = await session.submit("Tell it")
@@ -156,7 +160,9 @@ async def test_a_reply_that_is_interrupted_in_its_call_leaves_a_doubt_and_nothin
 
 
 @pytest.mark.proves("X8")
-async def test_a_worker_that_is_killed_in_a_model_call_leaves_one_doubt_beside_the_answer(unserved: Stage) -> None:
+async def test_a_worker_that_is_killed_in_a_model_call_leaves_one_unknown_outcome_beside_the_answer(
+    unserved: Stage,
+) -> None:
     stage = unserved
     slow = {"text": "A long story. ", "chunk_chars": 1, "delay_ms": 150}
     session = frugal(stage, slow, {"text": "The end."}, budget={"max_tokens": 50_000})

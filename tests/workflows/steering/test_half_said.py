@@ -27,14 +27,14 @@ from tests.activities.models.wire import (
 from tests.e2e.processes import worker
 from tests.limits import SURE_SECONDS
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import until
+from tests.workflows.operations import until
 
 pytestmark = pytest.mark.server
 
 CLAUDE, RESPONSES, CHAT = BEGINNINGS
 SAYS = {CLAUDE: claude_says("Fine."), RESPONSES: response_says("Fine."), CHAT: chat_says("Fine.")}
 
-_BEGUN = {"type": "message_start", "message": claude_message(input_tokens=11, output_tokens=1)}
+_STARTED = {"type": "message_start", "message": claude_message(input_tokens=11, output_tokens=1)}
 _ITEM = {
     "type": "function_call",
     "id": "fc_1",
@@ -56,7 +56,7 @@ def _block(index: int, kind: dict[str, Any], delta: dict[str, Any]) -> tuple[dic
 
 IN_THINKING = {
     CLAUDE: events(
-        _BEGUN,
+        _STARTED,
         *_block(
             0, {"type": "thinking", "thinking": "", "signature": ""}, {"type": "thinking_delta", "thinking": "Hm, "}
         ),
@@ -65,7 +65,7 @@ IN_THINKING = {
 }
 IN_A_CALL = {
     CLAUDE: events(
-        _BEGUN,
+        _STARTED,
         *_block(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": "never ends"}),
         {"type": "content_block_stop", "index": 0},
         *_block(
@@ -142,7 +142,7 @@ async def test_text_that_was_read_is_recorded_and_the_model_hears_that_it_was_cu
     assert "Your answer was interrupted here" in sent
     assert sent.index("never ends") < sent.index("interrupted here") < sent.index("Go on")
     told = (await session.events()).events
-    assert [event.value for event in told if event.name == "cut_short"] == [{"begun_calls": []}]
+    assert [event.value for event in told if event.name == "cut_short"] == [{"started_calls": []}]
     assert_taken_by_all([message async for message in session.transcript()])
 
 

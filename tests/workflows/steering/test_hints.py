@@ -12,7 +12,7 @@ from longhaul.starter.client.session import Session
 from tests.e2e.processes import worker
 from tests.limits import usual
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, until
+from tests.workflows.operations import calls, until
 
 pytestmark = [pytest.mark.server, pytest.mark.alone]
 

@@ -21,7 +21,7 @@ from tests.activities.models.rules import assert_taken_by_all
 from tests.activities.models.wire import chat_chunk, chunks
 from tests.e2e.processes import a_while, running_with
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import until
+from tests.workflows.operations import until
 
 pytestmark = pytest.mark.server
 
@@ -104,7 +104,7 @@ async def event(stage: Stage, session: Session, number: int) -> None:
                 if one.event_id >= number:
                     return
         except RPCError:
-            await asyncio.sleep(0.005)  # nobody has begun it yet
+            await asyncio.sleep(0.005)  # nobody has started it yet
 
 
 async def events_until_it_runs(stage: Stage) -> list[str]:
@@ -120,7 +120,7 @@ async def events_until_it_runs(stage: Stage) -> list[str]:
 
 
 async def interrupted_behind(stage: Stage, number: int, *, early: bool) -> None:
-    """0: while the command runs. Early, before the reply has begun, there is nothing to interrupt, which is said."""
+    """0: while the command runs. Early, before the reply has started, there is nothing to interrupt, which is said."""
     async with job(stage) as (session, mark):
         approving = asyncio.create_task(approve(session))
         asking = asyncio.create_task(session.submit("go"))
@@ -128,7 +128,7 @@ async def interrupted_behind(stage: Stage, number: int, *, early: bool) -> None:
 
         await stage.handle(session).signal("interrupt", {"message": STOP})
         reply = await asking
-        # The approver's own letters may come too late, and are refused then.
+        # The approver's own operations may come too late, and are refused then.
         refused = [one["reason"] for one in (await session.status()).last_refusals if one["name"] == "interrupt"]
         if refused:
             assert early, refused
@@ -160,13 +160,13 @@ async def is_idle(session: Session) -> bool:
 
 async def interrupt_all(stage: Stage, step: int) -> None:
     events = await events_until_it_runs(stage)
-    begun = events.index("longhaul.call_model") + 1
+    started = events.index("longhaul.call_model") + 1
     room = asyncio.Semaphore(AT_ONCE)
 
     async def one(number: int) -> None:
         async with room:
             try:
-                await interrupted_behind(stage, number, early=0 < number <= begun)
+                await interrupted_behind(stage, number, early=0 < number <= started)
             except AssertionError as error:
                 error.add_note(f"interrupted behind event {number} of {len(events)}")
                 raise

@@ -11,7 +11,7 @@ from longhaul.agent.views.event_types import AgentEvent
 from longhaul.workflows.contract import PendingCall
 from longhaul.workflows.session import AgentSession
 from tests.workflows.conftest import TOOLS, Stage
-from tests.workflows.letters import calls
+from tests.workflows.operations import calls
 
 pytestmark = pytest.mark.server
 
@@ -33,7 +33,7 @@ async def test_a_hook_says_the_last_words_and_the_next_model_call_reads_them(uns
     heard = {"last_contains": "Rather Ben"}
     session = unserved.session(
         calls("send", to="Ana"),
-        {"text": "Told Ben.", "expect": heard},
+        {"text": "Delivered Ben.", "expect": heard},
         calls("send", to="Cleo"),
         {"text": "Well again.", "expect": {"last_contains": "Go on"}},
         tools=["send"],

@@ -6,7 +6,7 @@ import pytest
 
 from longhaul.starter.client.session import Session
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import recorded, until
+from tests.workflows.operations import recorded, until
 from tests.workflows.roomy import Moody, Roomy, failure_of_replay, worker_with
 
 pytestmark = pytest.mark.server
@@ -47,15 +47,17 @@ async def test_a_session_is_held_while_what_was_found_of_its_earlier_life_is_los
         return len([entry for entry in entries if entry.kind == "restore_failed"]) == times
 
     await until(lambda: held(1))
-    hold = (await session.status()).hold
+    quarantine = (await session.status()).quarantine
     await session.resume(by="ana")
     await until(lambda: held(2))
     blobs.losing = None
     await session.resume(by="ana")
     done = await session.wait(asked)
 
-    assert hold.startswith("Whether this session has had an earlier life is unknown: It has ended, but what was stored")
-    assert hold.endswith("or not whole: its outcome is lost. Resume it to try again.")
+    assert quarantine.startswith(
+        "Whether this session has had an earlier incarnation is unknown: It has ended, but what was stored"
+    )
+    assert quarantine.endswith("or not whole: its outcome is lost. Resume it to try again.")
     assert done.get_text_content() == "Here I am."
     assert await replays_with_and_without(blobs, roomy, session)
 
@@ -81,5 +83,5 @@ async def test_a_checkpoint_of_which_nobody_hears_has_failed_and_is_made_again(r
     status = await session.status()
     assert (first.get_text_content(), second.get_text_content()) == ("One.", "Two.")
     assert "its outcome is lost" in said.checkpoint_error
-    assert (said.saved_seq, said.hold, status.checkpoint_error) == (0, "", "")
+    assert (said.saved_seq, said.quarantine, status.checkpoint_error) == (0, "", "")
     assert await replays_with_and_without(blobs, roomy, session)

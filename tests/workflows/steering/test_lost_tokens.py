@@ -13,7 +13,7 @@ from tests.activities.models.background_answers import WORDS, KeepsAnswers, keep
 from tests.activities.models.sample_requests import KEYS
 from tests.e2e.processes import worker
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import until
+from tests.workflows.operations import until
 from tests.workflows.roomy import failure_of_replay
 
 pytestmark = pytest.mark.server

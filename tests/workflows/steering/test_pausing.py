@@ -8,7 +8,7 @@ from longhaul.activities.contract import CALL_MODEL
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, push_over, until
+from tests.workflows.operations import calls, push_over, until
 
 pytestmark = pytest.mark.server
 
@@ -43,7 +43,7 @@ async def told(session: Session) -> list[str]:
 
 
 @pytest.mark.proves("D1")
-async def test_a_pause_holds_through_other_workers_and_roll_overs_and_steps_lead_through_it(  # noqa: PLR0915  one story
+async def test_a_pause_holds_through_other_workers_and_continue_as_new_and_steps_lead_through_it(  # noqa: PLR0915  one story
     unserved: Stage,
 ) -> None:
     stage = unserved

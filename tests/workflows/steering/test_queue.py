@@ -11,7 +11,7 @@ from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.activities.models.sample_requests import PIXEL
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import ASKS, calls
+from tests.workflows.operations import ASKS, calls
 
 pytestmark = pytest.mark.server
 

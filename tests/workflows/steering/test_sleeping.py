@@ -1,4 +1,4 @@
-"""Calls that sleep, on the server: over kills and roll-overs, until a time, an event or a message."""
+"""Calls that sleep, on the server: over kills and continue-as-new, until a time, an event or a message."""
 
 import pytest
 from temporalio.client import WorkflowExecutionStatus
@@ -8,7 +8,7 @@ from longhaul.starter.client.reading.queries import NoSession
 from longhaul.starter.client.session import Session
 from tests.e2e.processes import worker
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, push_over, recorded, results, until
+from tests.workflows.operations import calls, push_over, recorded, results, until
 
 pytestmark = pytest.mark.server
 
@@ -49,7 +49,7 @@ async def test_a_sleep_is_seen_and_a_notification_that_is_sent_twice_wakes_it_on
 
     (call,) = await session.pending()
     assert waiting.metadata["waiting_for"] == [call.call_id]
-    assert (call.waits_for, call.event, call.tool) == ("wake-up", "deployed", "wait_for")
+    assert (call.waits_for, call.event, call.tool) == ("event", "deployed", "wait_for")
     assert call.wakes_at > call.asked_at
     assert (await session.status()).status == "waiting"
     page = str(await stage.handle(session).query("__temporal_workflow_metadata"))
@@ -113,7 +113,7 @@ async def has_closed(stage: Stage, session: Session) -> bool:
     return (await stage.handle(session).describe()).status is WorkflowExecutionStatus.COMPLETED
 
 
-async def test_a_sleep_goes_through_a_roll_over_and_a_paused_session(stage: Stage) -> None:
+async def test_a_sleep_goes_through_a_continue_as_new_and_a_paused_session(stage: Stage) -> None:
     session = stage.session(calls("sleep", **LONG), {"text": "Rested."}, tools=TOOLS)
     waiting = await session.reply("Rest")
     (before,) = await session.pending()
@@ -145,9 +145,9 @@ async def test_a_sleep_whose_time_came_while_its_worker_was_dead_ends_with_the_n
 
     async def fired() -> bool:
         events = (await stage.handle(session).fetch_history()).events
-        begun = [event for event in events if event.HasField("timer_started_event_attributes")]
+        started = [event for event in events if event.HasField("timer_started_event_attributes")]
         over = {event.timer_fired_event_attributes.started_event_id for event in events}
-        return any(one.event_id in over for one in begun)
+        return any(one.event_id in over for one in started)
 
     await until(fired)
     async with stage.another_worker():
@@ -184,7 +184,7 @@ async def test_a_stream_of_a_reply_ends_when_it_sleeps_and_nobody_is_asked(stage
     assert [event.type for event in events if event.type.startswith("REQUIRE")] == []
 
 
-async def test_bad_values_are_read_by_the_model_and_bad_letters_by_their_sender(stage: Stage) -> None:
+async def test_bad_values_are_read_by_the_model_and_bad_operations_by_their_sender(stage: Stage) -> None:
     session = stage.session(
         calls("sleep", until="tomorrow"), calls("wait_for", event="x"), {"text": "I see."}, tools=TOOLS
     )
@@ -205,9 +205,9 @@ async def test_who_uses_none_of_it_has_nothing_of_it_in_the_history(stage: Stage
     await push_over(stage, session)
 
     entries = await recorded(stage, session)
-    assert {entry.kind for entry in entries}.isdisjoint({"sleep_begun", "wake_up"})
-    begun = (await stage.handle(session).fetch_history()).events[0]
-    carried = b"".join(payload.data for payload in begun.workflow_execution_started_event_attributes.input.payloads)
+    assert {entry.kind for entry in entries}.isdisjoint({"sleep_started", "external_event"})
+    started = (await stage.handle(session).fetch_history()).events[0]
+    carried = b"".join(payload.data for payload in started.workflow_execution_started_event_attributes.input.payloads)
     assert b"carried" in carried
-    assert b"wake_ups" not in carried
+    assert b"external_events" not in carried
     assert b'"sleep":' not in carried

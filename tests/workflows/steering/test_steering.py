@@ -8,7 +8,7 @@ import pytest
 from longhaul.agent.values.conversation.messages import problem
 from longhaul.starter.client.wire import Refused
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls
+from tests.workflows.operations import calls
 
 pytestmark = pytest.mark.server
 

@@ -9,9 +9,9 @@ from longhaul.starter.client.wire import Refused
 from tests.e2e.processes import a_while, running_with, worker
 from tests.workflows.children.trees import agent, asked, child_of, lead, outcomes
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import push_over, recorded, until
+from tests.workflows.operations import push_over, recorded, until
 from tests.workflows.roomy import failure_of_replay
-from tests.workflows.steering.test_background_commands import BYPASS, STUBBORN, begun, fates, hints, session_of
+from tests.workflows.steering.test_background_commands import BYPASS, STUBBORN, fates, hints, session_of, started
 
 pytestmark = pytest.mark.server
 
@@ -38,7 +38,7 @@ async def replies(stage: Stage, session: Session) -> int:
 async def test_a_command_that_ignores_its_end_is_dead_with_all_that_it_started(stage: Stage) -> None:
     mark = a_while()
     session = session_of(
-        stage, begun("b1", f"echo up; {STUBBORN.format(mark)}"), {"text": "I wait."}, {"text": "So be it."}
+        stage, started("b1", f"echo up; {STUBBORN.format(mark)}"), {"text": "I wait."}, {"text": "So be it."}
     )
     await session.reply("Go")
     await at_work(mark)
@@ -79,10 +79,10 @@ async def test_a_sub_agent_stops_where_it_waits_and_its_lead_reads_how_far_it_ca
     assert [await failure_of_replay(stage, one) for one in (session, child)] == [None, None]
 
 
-async def test_it_reaches_what_an_earlier_run_has_begun(stage: Stage) -> None:
+async def test_it_reaches_what_an_earlier_run_has_started(stage: Stage) -> None:
     mark = a_while()
     session = stage.session(
-        {"tool_calls": [*begun("b1", STUBBORN.format(mark))["tool_calls"], *GIVEN["tool_calls"]]},
+        {"tool_calls": [*started("b1", STUBBORN.format(mark))["tool_calls"], *GIVEN["tool_calls"]]},
         {"text": "I wait."},
         tools=("Bash",),
         agents={"scout": agent(stage, *ASKS, permission={"rules": [{"tool_name": "send", "behavior": "ask"}]})},
@@ -103,7 +103,7 @@ async def test_of_one_whose_worker_is_gone_it_says_unknown(unserved: Stage) -> N
     mark = a_while()
     stage = unserved
     settings = stage.worker_settings
-    session = session_of(stage, begun("b1", STUBBORN.format(mark)), {"text": "I wait."})
+    session = session_of(stage, started("b1", STUBBORN.format(mark)), {"text": "I wait."})
     async with worker(settings) as first:
         await session.reply("Go")
         await at_work(mark)

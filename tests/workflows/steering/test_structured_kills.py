@@ -10,7 +10,7 @@ from longhaul.starter.client.session import Session
 from tests.e2e.processes import worker
 from tests.limits import SURE_SECONDS
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls
+from tests.workflows.operations import calls
 from tests.workflows.steering.test_structured_output import TideTable, answers, results
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(180)]

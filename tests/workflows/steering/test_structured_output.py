@@ -11,7 +11,7 @@ from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.e2e.processes import worker
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, until
+from tests.workflows.operations import calls, until
 
 pytestmark = pytest.mark.server
 
@@ -149,9 +149,9 @@ async def test_the_example_of_the_page_is_true(stage: Stage) -> None:
     exec(block, names)  # noqa: S102  it is our own page
     session = stage.session(answers(severity="high", lines=[3, 8]))
 
-    verdict = await names["review"](session)
+    ruling = await names["review"](session)
 
-    assert (verdict.severity, verdict.lines) == ("high", [3, 8])
+    assert (ruling.severity, ruling.lines) == ("high", [3, 8])
 
 
 async def test_a_tool_says_the_last_words_of_a_reply(stage: Stage) -> None:

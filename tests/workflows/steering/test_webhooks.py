@@ -15,7 +15,7 @@ from longhaul.starter.serve.requests import Served
 from longhaul.starter.serve.tokens import Caller, Tokens
 from longhaul.starter.serve.webhooks import FILE, ID, MOST_BYTES, SIGNATURE, TIMESTAMP, signed
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results, until
+from tests.workflows.operations import calls, results, until
 
 pytestmark = pytest.mark.server
 
@@ -70,7 +70,7 @@ async def test_one_delivery_wakes_the_session_once_however_often_it_is_sent(
         return (await session.status()).status == "idle"
 
     await until(woken)
-    assert await delivered(client, said) == 200  # tried again, signed anew
+    assert await delivered(client, said) == 200  # tried again, signed again
     assert await delivered(client, {**said, "data": "other"}) == 409  # under the same id
     again = await session.reply("Wait once more")
     assert again.metadata["waiting_for"]

@@ -73,7 +73,7 @@ class Payments:
     def all(self) -> list[Callable[..., Any]]:
         return [self.issue_refund, self.look_up, self.charge, self.ship, self.pack]
 
-    def begun(self) -> list[str]:
+    def started(self) -> list[str]:
         """Of each beginning the activity's type and id, and the number of the attempt."""
         book = self.folder / "book"
         return book.read_text().splitlines() if book.exists() else []

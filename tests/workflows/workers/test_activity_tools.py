@@ -17,11 +17,11 @@ from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.starter.client.agent_files import load_agent
 from longhaul.starter.client.session import Session
-from longhaul.starter.provision.processes import bound_to_parent
+from longhaul.starter.dev_server.processes import bound_to_parent
 from longhaul.workflows import running_activities
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results, until
-from tests.workflows.life.test_encrypted import locked
+from tests.workflows.incarnation.test_encrypted import locked
+from tests.workflows.operations import calls, results, until
 from tests.workflows.workers.payments import Payments, shop_worker
 
 __all__ = ["locked"]
@@ -63,9 +63,9 @@ class Shop:
                 process.kill()
             await process.wait()
 
-    async def has_begun(self, times: int = 1) -> None:
+    async def has_started(self, times: int = 1) -> None:
         async def there() -> bool:
-            return len(self.payments.begun()) >= times
+            return len(self.payments.started()) >= times
 
         await until(there)
 
@@ -103,7 +103,7 @@ async def test_an_activity_runs_on_the_users_worker_under_the_calls_id(stage: St
     async with shop.worker():
         done = await session.reply("Refund A-7")
     assert results(done) == [(SUCCESS, REFUNDED)]
-    assert shop.payments.begun() == ["issue_refund call_refund-1 1"]
+    assert shop.payments.started() == ["issue_refund call_refund-1 1"]
 
 
 async def test_a_call_whose_id_is_a_number_meets_no_activity_of_the_session(stage: Stage, shop: Shop) -> None:
@@ -131,7 +131,7 @@ async def test_arguments_that_do_not_fit_never_reach_the_activity(stage: Stage, 
     async with shop.worker():
         done = await session.reply("Refund A-7")
     ((state, text),) = results(done)
-    assert (state, "cents" in text, shop.payments.begun()) == (ERROR, True, [])
+    assert (state, "cents" in text, shop.payments.started()) == (ERROR, True, [])
 
 
 async def test_an_exception_of_the_activity_is_a_result_that_the_model_reads(stage: Stage, shop: Shop) -> None:
@@ -150,27 +150,27 @@ async def test_a_worker_is_killed_in_the_midst_of_a_call(
     session = selling(stage, shop, line)
     async with shop.process() as first:
         reply = await session.submit("Go on")
-        await shop.has_begun()
+        await shop.has_started()
         first.kill()
     shop.payments.let_end()
     async with shop.process():
         done = await session.wait(reply)
-        begun = len(shop.payments.begun())
+        started = len(shop.payments.started())
     ((state, text),) = results(done)
-    doubts = (await session.status()).doubts
-    assert (state, begun, doubts) == ((again, 1, 1) if again is UNKNOWN else (again, 2, 0)), text
+    unknown_outcomes = (await session.status()).unknown_outcomes
+    assert (state, started, unknown_outcomes) == ((again, 1, 1) if again is UNKNOWN else (again, 2, 0)), text
 
 
 async def test_a_worker_that_stops_in_order_leaves_a_once_call_unknown_and_no_other(stage: Stage, shop: Shop) -> None:
     session = selling(stage, shop, REFUND)
     async with shop.worker():
         reply = await session.submit("Refund A-7")
-        await shop.has_begun()
+        await shop.has_started()
     shop.payments.let_end()
     async with shop.worker():
         done = await session.wait(reply)
     assert [state for state, _ in results(done)] == [UNKNOWN], results(done)
-    assert len(shop.payments.begun()) == 1
+    assert len(shop.payments.started()) == 1
 
 
 @pytest.mark.proves("X23")
@@ -187,7 +187,7 @@ async def test_a_once_call_that_meets_a_worker_without_the_activity_is_not_spent
     async with shop.worker():
         done = await session.wait(reply)
     assert results(done) == [(SUCCESS, REFUNDED)]
-    assert len(shop.payments.begun()) == 1
+    assert len(shop.payments.started()) == 1
 
 
 async def test_a_worker_of_longhaul_on_the_users_queue_spends_no_call(stage: Stage, shop: Shop) -> None:
@@ -200,7 +200,7 @@ async def test_a_worker_of_longhaul_on_the_users_queue_spends_no_call(stage: Sta
         return (await stage.scheduled(session)).count("issue_refund") > 1
 
     await until(asked_again)
-    assert shop.payments.begun() == []
+    assert shop.payments.started() == []
     await session.interrupt()
     done = await session.wait(reply)
     assert "did not run" in results(done)[0][1]
@@ -223,7 +223,7 @@ async def test_an_interrupted_activity_that_reports_heartbeats_is_cancelled(stag
     session = selling(stage, shop, REFUND)
     async with shop.worker():
         reply = await session.submit("Refund A-7")
-        await shop.has_begun()
+        await shop.has_started()
         await session.interrupt()
         done = await session.wait(reply)
     ((state, text),) = results(done)
@@ -238,7 +238,7 @@ async def test_an_interrupted_activity_that_does_not_hear_of_it_is_not_awaited(
     session = selling(stage, shop, calls("pack", order="A-7"))
     async with shop.worker():
         reply = await session.submit("Pack A-7")
-        await shop.has_begun()
+        await shop.has_started()
         await session.interrupt()
         done = await session.wait(reply)
         shop.payments.let_end()
@@ -256,12 +256,12 @@ async def test_two_people_approve_an_activity_and_it_runs_once(stage: Stage, sho
         (call,) = await session.pending()
         await session.confirm(call, allow=True, approver="ana")
         waiting = await session.pending()
-        begun_after_one = shop.payments.begun()
+        started_after_one = shop.payments.started()
         await session.confirm(waiting[0], allow=True, approver="bo")
         done = await session.wait(asked.id)
-    assert (len(waiting), begun_after_one) == (1, [])
+    assert (len(waiting), started_after_one) == (1, [])
     assert results(done) == [(SUCCESS, REFUNDED)]
-    assert len(shop.payments.begun()) == 1
+    assert len(shop.payments.started()) == 1
 
 
 async def test_a_long_result_is_shortened_and_kept_whole(stage: Stage, shop: Shop) -> None:

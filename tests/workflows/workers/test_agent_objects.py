@@ -2,13 +2,13 @@
 
 import pytest
 
-from longhaul.agent.fold.agent_state import AgentState
+from longhaul.agent.reducer.agent_state import AgentState
 from longhaul.agent.values.conversation.messages import UserMsg
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.agent.values.tool_groups import ToolGroup
 from longhaul.starter.client.agent_files import Agent, Toolkit
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results
+from tests.workflows.operations import calls, results
 from tests.workflows.shop_parts import broken, list_berths, runbooks, shelf, stamp, weigh
 
 pytestmark = pytest.mark.server

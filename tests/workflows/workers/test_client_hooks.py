@@ -12,7 +12,7 @@ from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 from tests.limits import SURE_SECONDS
 from tests.workflows.conftest import TOOLS, Stage
-from tests.workflows.letters import calls
+from tests.workflows.operations import calls
 
 pytestmark = pytest.mark.server
 

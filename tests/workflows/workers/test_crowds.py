@@ -19,8 +19,8 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
-from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
-from longhaul.starter.reach.connection import connect, let_go
+from longhaul.starter.connection.connect import connect, let_go
+from longhaul.starter.dev_server.dev_server import DevServer, DevServerSettings
 from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
 from tests.e2e.processes import WorkerSettings, worker

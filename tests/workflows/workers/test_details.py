@@ -17,7 +17,7 @@ def asked(play: Play) -> list[str]:
     """The lines of the page after one request."""
     play.say("Build it")
     play.run()
-    return details(play.record).split("  \n")
+    return details(play.journal).split("  \n")
 
 
 def test_a_call_that_waits_for_a_person_comes_with_the_commands_that_answer_it() -> None:
@@ -42,8 +42,8 @@ def test_a_call_that_waits_for_the_outside_is_answered_by_its_result() -> None:
 def test_the_head_counts_what_is_waited_for() -> None:
     measuring, ordering = asking("a Measure", "b Measure"), asking("d Order")
 
-    assert details(measuring.record).startswith("**waiting** for 2 approvals · agent `mason`")
-    assert details(ordering.record).startswith("**waiting** for 1 result from outside · agent `mason`")
+    assert details(measuring.journal).startswith("**waiting** for 2 approvals · agent `mason`")
+    assert details(ordering.journal).startswith("**waiting** for 1 result from outside · agent `mason`")
 
 
 def test_a_call_that_runs_is_named_with_its_time() -> None:
@@ -51,7 +51,7 @@ def test_a_call_that_runs_is_named_with_its_time() -> None:
     play.say("Look")
     play.run(hold=True)
 
-    lines = details(play.record, play.running).split("  \n")
+    lines = details(play.journal, play.running).split("  \n")
 
     assert lines[0].startswith("**working** · agent `mason`")
     assert lines[1:] == ['running since 2025-11-25 12:00:00 UTC: `Look` `` {"at": "the `wall`"} ``'] * 2
@@ -69,7 +69,7 @@ def test_sub_agents_at_work_are_named_and_whose_one_is() -> None:
         "sub-agent at work since 2025-11-25 12:00:00 UTC: `glazier` `wall-7.a`",
         "sub-agent at work since 2025-11-25 12:00:00 UTC: `tiler` `wall-7.b`",
     ]
-    assert "glazier" not in details(play.record)
+    assert "glazier" not in details(play.journal)
 
 
 def test_no_more_calls_than_a_page_can_take_are_named() -> None:
@@ -77,7 +77,7 @@ def test_no_more_calls_than_a_page_can_take_are_named() -> None:
     play.say("Look")
     play.run(hold=True)
 
-    lines = details(play.record, play.running).split("  \n")
+    lines = details(play.journal, play.running).split("  \n")
 
     assert (len(lines), lines[-1]) == (10, "and 2 more that run")
 
@@ -88,7 +88,7 @@ def test_a_model_that_is_asked_is_named() -> None:
     while not isinstance(step := play.begin(), Think):
         play.complete()
 
-    assert details(play.record, step=step).split("  \n")[1:] == ["asking `scripted:wall`, call 1"]
+    assert details(play.journal, step=step).split("  \n")[1:] == ["asking `scripted:wall`, call 1"]
 
 
 def test_what_the_model_wrote_stays_inside_its_code() -> None:
@@ -126,7 +126,7 @@ def timed(**deadline: Any) -> list[str]:
     asked(play)
     play.now = NOON + HOUR * 3 // 2
     play.run()
-    return details(play.record).split("  \n")
+    return details(play.journal).split("  \n")
 
 
 def test_a_call_with_a_deadline_says_until_when_and_what_comes_then() -> None:

@@ -1,4 +1,4 @@
-"""However a `once` call ends, it was begun one time, the model reads what is true of it, and the session goes on."""
+"""However a `once` call ends, it was started one time, the model reads what is true of it, and the session goes on."""
 
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -11,7 +11,7 @@ from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.starter.client.session import Session
 from tests.workflows.conftest import Stage
 from tests.workflows.ending_tools import DONE, FORMS, HANGS, HOWS, RAISED
-from tests.workflows.letters import results
+from tests.workflows.operations import results
 from tests.workflows.roomy import Moody, Roomy, worker_with
 
 pytestmark = pytest.mark.server

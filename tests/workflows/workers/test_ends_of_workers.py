@@ -1,4 +1,5 @@
-"""A tool that takes its worker down, or blocks its event loop for ever: `once` calls are not begun again elsewhere."""
+"""A tool that takes its worker down, or blocks its event loop for ever: `once` calls are not started again
+elsewhere."""
 
 import asyncio
 from collections import Counter
@@ -9,14 +10,14 @@ import pytest
 from longhaul.agent.values.conversation.messages import ToolResultState
 from tests.workflows.conftest import Stage
 from tests.workflows.ending_tools import FORMS
-from tests.workflows.letters import results, until
+from tests.workflows.operations import results, until
 
 pytestmark = pytest.mark.server
 
 ON_THE_LOOP = ("ends_async", "ends_class", "ends_async_generator")
 
 
-async def test_a_once_call_whose_worker_is_gone_is_not_begun_again(unserved: Stage) -> None:
+async def test_a_once_call_whose_worker_is_gone_is_not_started_again(unserved: Stage) -> None:
     """Both ways side by side, for each takes the half minute in which such a call has to give a sign of life."""
     await asyncio.gather(ends(unserved, "os._exit", FORMS), ends(unserved, "blocks", ON_THE_LOOP))
 
@@ -31,12 +32,12 @@ async def ends(unserved: Stage, how: str, forms: tuple[str, ...]) -> None:
         {"tool_calls": calls}, {"text": "I see."}, {"text": "And on."}, tools=forms, permission={"mode": "bypass"}
     )
 
-    async def begun() -> bool:
+    async def started() -> bool:
         return book.exists()
 
     async with stage.worker_process():
         reply = await session.submit("End")
-        await until(begun)
+        await until(started)
         async with stage.worker_process():
             done = await session.wait(reply)
             after = await session.reply("Go on")

@@ -11,10 +11,10 @@ from longhaul.agent.views.event_types import (
     ReplyStartEvent,
     ToolResultDataDeltaEvent,
 )
-from longhaul.agent.views.transcript import ReplyFold
+from longhaul.agent.views.transcript import ReplyReducer
 from tests.activities.models.sample_requests import PIXEL
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls
+from tests.workflows.operations import calls
 
 pytestmark = pytest.mark.server
 
@@ -34,9 +34,9 @@ async def test_hints_and_data_are_told_and_fold_into_what_is_recorded(stage: Sta
     final = await session.wait(waiting.reply_id)
     told = [event for event in (await session.events(1)).events if event.reply_id == waiting.reply_id]
 
-    begun, *_, ended = told
-    assert isinstance(begun, ReplyStartEvent)
-    assert (begun.session_id, begun.name, begun.role) == (session.id, "lamp", "assistant")
+    started, *_, ended = told
+    assert isinstance(started, ReplyStartEvent)
+    assert (started.session_id, started.name, started.role) == (session.id, "lamp", "assistant")
     assert isinstance(ended, ReplyEndEvent)
     assert ended.session_id == session.id
     (hint,) = [event for event in told if isinstance(event, HintBlockEvent)]
@@ -51,8 +51,8 @@ async def test_hints_and_data_are_told_and_fold_into_what_is_recorded(stage: Sta
     assert [event.id for event in told] == [str(event.seq) for event in told]
 
 
-def folded(events: list[AgentEvent]) -> ReplyFold:
-    fold = ReplyFold()
+def folded(events: list[AgentEvent]) -> ReplyReducer:
+    reducer = ReplyReducer()
     for event in events:
-        fold.take(event)
-    return fold
+        reducer.take(event)
+    return reducer

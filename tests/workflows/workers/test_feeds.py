@@ -1,4 +1,4 @@
-"""A feed of sessions that are there, and of some that have not begun."""
+"""A feed of sessions that are there, and of some that have not started."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.server
 
 @pytest.mark.proves("C6")
 @pytest.mark.parametrize("start", [None, 1])
-async def test_a_session_that_has_not_begun_is_waited_for_and_told_from_its_first_event(
+async def test_a_session_that_has_not_started_is_waited_for_and_told_from_its_first_event(
     stage: Stage, start: int | None
 ) -> None:
     early, late = stage.session({"text": "Warm."}, {"text": "Hot."}), stage.session({"text": "At last."})

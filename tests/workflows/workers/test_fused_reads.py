@@ -14,17 +14,17 @@ from temporalio.service import RPCError
 
 from longhaul.activities.attempt.call_attempts import MOST_LOST
 from longhaul.activities.attempt.fused_reads import LONGEST_ANSWER_BYTES
-from longhaul.agent.decisions.call_verdicts import MOST_FUSED
+from longhaul.agent.decisions.call_rulings import MOST_FUSED
 from longhaul.agent.entries import AnyEntry
 from longhaul.agent.values.conversation.messages import FinishedReason, Msg, ToolResultState, problem
 from longhaul.agent.values.permission import PermissionMode
 from longhaul.starter.client.reading.queries import SILENCES
 from longhaul.starter.client.session import Session
-from longhaul.starter.reach.connection import Unreachable
+from longhaul.starter.connection.connect import Unreachable
 from tests.e2e.processes import worker
 from tests.workflows.conftest import Stage, asked_within
-from tests.workflows.letters import WORDY, calls, recorded, results, until
-from tests.workflows.life.test_flat_history import payload_texts
+from tests.workflows.incarnation.test_flat_history import payload_texts
+from tests.workflows.operations import WORDY, calls, recorded, results, until
 from tests.workflows.roomy import failure_of_replay
 from tests.workflows.tools import page_text
 
@@ -148,13 +148,13 @@ async def test_calls_of_one_turn_are_read_together(fused: Stage, form: str) -> N
 @both_forms
 async def test_what_takes_long_goes_its_own_way_and_is_not_tried_again_in_this_reply(fused: Stage, form: str) -> None:
     slow, quick = fused.folder / "slow", fused.folder / "quick"
-    quick.write_text("begun\n")
+    quick.write_text("started\n")
     session = session_of(fused, calls("linger", path=str(slow)), calls("linger", path=str(quick)), **FORMS[form])
 
     done = await session.reply("Read")
 
     assert results(done) == [(ToolResultState.SUCCESS, "read at last")] * 2
-    assert slow.read_text() == "begun\n" * 2
+    assert slow.read_text() == "started\n" * 2
     assert await own_ways(fused, session) == ["linger", "linger"]
     assert len(await tried(fused, session)) == int(form == "within the task")
     assert await came_along(fused, session) == []
@@ -292,7 +292,7 @@ async def test_a_tool_that_kills_its_worker_is_read_by_the_next_one(workerless: 
             done = await session.wait(reply)
 
     assert results(done) == [(ToolResultState.SUCCESS, "read at last")]
-    assert path.read_text().startswith("begun\n" * 2)
+    assert path.read_text().startswith("started\n" * 2)
     assert (await workerless.scheduled(session)).count("longhaul.call_model") == 2
     assert await own_ways(workerless, session) == ["fatal"]
     assert await failure_of_replay(workerless, session) is None

@@ -13,7 +13,7 @@ from longhaul.starter.client.session import Session
 from longhaul.starter.render_session import head
 from tests.limits import usual
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results, until
+from tests.workflows.operations import calls, results, until
 
 pytestmark = [pytest.mark.server, pytest.mark.alone]
 

@@ -10,12 +10,12 @@ import pytest
 
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.views.event_types import AgentEvent
-from longhaul.agent.views.transcript import ReplyFold
+from longhaul.agent.views.transcript import ReplyReducer
 from longhaul.starter.client.reading.event_reader import UNAVAILABLE
 from longhaul.starter.client.session import Session
 from tests.limits import usual
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls
+from tests.workflows.operations import calls
 
 pytestmark = pytest.mark.server
 
@@ -24,8 +24,8 @@ SLOW = {"text": "Forty-two is the answer.", "thinking": "Let me see.", "chunk_ch
 SLOWER = {**SLOW, "delay_ms": 120}
 
 
-def fold(events: list[AgentEvent]) -> Msg:
-    folded = ReplyFold()
+def reducer(events: list[AgentEvent]) -> Msg:
+    folded = ReplyReducer()
     for event in events:
         folded.take(event)
     return folded.message()
@@ -69,7 +69,7 @@ async def test_text_and_thinking_come_in_pieces_before_they_are_recorded(stage: 
     first_said = next(at for at, event in enumerate(events) if event.seq and event.type == "MODEL_CALL_START")
     assert not any(event.live for event in events[first_said:])
     assert {event.reply_id for event in events} == {recorded[0].reply_id}
-    assert fold(events) == await session.wait(recorded[0].reply_id)
+    assert reducer(events) == await session.wait(recorded[0].reply_id)
 
 
 async def test_calls_and_the_output_of_tools_come_in_pieces(stage: Stage) -> None:
@@ -96,7 +96,7 @@ async def test_calls_and_the_output_of_tools_come_in_pieces(stage: Stage) -> Non
     started = next(at for at, event in enumerate(events) if event.type == "TOOL_RESULT_START")
     ended = next(at for at, event in enumerate(events) if event.type == "TOOL_RESULT_END")
     assert started < events.index(output[0]) < ended
-    assert fold(events) == await session.wait(events[0].reply_id)
+    assert reducer(events) == await session.wait(events[0].reply_id)
 
 
 async def test_ten_readers_see_all_that_is_made_and_one_that_comes_after_the_end_the_same_record(stage: Stage) -> None:
@@ -116,7 +116,7 @@ async def test_ten_readers_see_all_that_is_made_and_one_that_comes_after_the_end
     recorded = [event for event in late if event.seq]
     for events in (*seen, late):
         assert [event for event in events if event.seq] == recorded
-        assert fold(events) == whole
+        assert reducer(events) == whole
     assert [live_text(events) for events in (*seen, late)] == ["Forty-two is the answer."] * 10 + [""]
 
 
@@ -124,7 +124,7 @@ async def test_ten_readers_see_all_that_is_made_and_one_that_comes_after_the_end
 async def test_a_reader_that_comes_back_goes_on_without_loss_or_repeat(stage: Stage) -> None:
     session = stage.session(calls("fetch", chars=3), SLOW)
     reply_id = await session.submit("Read")
-    folded, seqs = ReplyFold(reply_id), []
+    folded, seqs = ReplyReducer(reply_id), []
     while not folded.ended:
         async with aclosing(session.follow(folded.seq + 1)) as told:
             read = 0
@@ -149,7 +149,7 @@ async def test_who_can_not_read_the_stream_is_told_once_and_gets_all_that_is_rec
     events = [event async for event in session.reply_stream("And now?")]
 
     assert [event.name for event in events if not event.seq] == [UNAVAILABLE]
-    assert fold([event for event in events if event.seq]) == await session.wait(events[-1].reply_id)
+    assert reducer([event for event in events if event.seq]) == await session.wait(events[-1].reply_id)
 
 
 async def test_who_comes_after_an_interrupt_is_told_nothing_of_what_it_cut_off(stage: Stage) -> None:

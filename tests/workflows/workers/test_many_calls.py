@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.fold.all_changes import CALLS_AT_ONCE, CALLS_OF_A_TURN
+from longhaul.agent.reducer.all_changes import CALLS_AT_ONCE, CALLS_OF_A_TURN
 from longhaul.agent.values.conversation.messages import HintBlock, ToolResultBlock, ToolResultState, problem
 from longhaul.agent.values.conversation.tools import ran_in
 from longhaul.starter.client.session import Session
 from tests.activities.models.rules import assert_taken_by_all
 from tests.limits import SURE_SECONDS, usual
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import results
+from tests.workflows.operations import results
 
 pytestmark = pytest.mark.server
 
@@ -74,7 +74,7 @@ async def test_never_more_run_at_once_than_the_bound_and_they_start_in_their_ord
 
 
 async def test_an_interrupt_amid_many_calls_gives_each_of_them_its_one_result(stage: Stage) -> None:
-    path = stage.folder / "begun"
+    path = stage.folder / "started"
     line = {
         "tool_calls": [
             *turn(150)["tool_calls"],

@@ -18,8 +18,8 @@ from tests.activities.process.pids import alive, until
 from tests.e2e.processes import WorkerSettings, worker
 from tests.servers.local import free_port
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results
-from tests.workflows.life.test_flat_history import payload_texts
+from tests.workflows.incarnation.test_flat_history import payload_texts
+from tests.workflows.operations import calls, results
 
 pytestmark = pytest.mark.server
 
@@ -139,7 +139,7 @@ async def test_calls_of_a_session_go_to_the_worker_that_keeps_its_server(unserve
 
 @pytest.mark.proves("X19")
 @pytest.mark.timeout(120)
-async def test_a_server_that_keeps_state_dies_with_its_worker_and_begins_anew(unserved: Stage) -> None:
+async def test_a_server_that_keeps_state_dies_with_its_worker_and_begins_again(unserved: Stage) -> None:
     unserved.settings = unserved.settings.model_copy(update={"mcp": {"harbour": KEEPING}})
     settings = WorkerSettings(
         address=unserved.address,

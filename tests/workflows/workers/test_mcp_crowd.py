@@ -13,7 +13,7 @@ from tests.activities.mcp.serving import small
 from tests.activities.process.pids import until
 from tests.e2e.processes import running_with, worker
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results
+from tests.workflows.operations import calls, results
 
 pytestmark = pytest.mark.server
 

@@ -16,12 +16,12 @@ from tests.activities.process.pids import until
 from tests.e2e.processes import WorkerSettings, worker
 from tests.servers.local import free_port
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results
+from tests.workflows.operations import calls, results
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(180)]
 
 UNKNOWN, SUCCESS = ToolResultState.UNKNOWN, ToolResultState.SUCCESS
-BEGAN_ANEW = "[The MCP server 'harbour' restarted before this call"
+STARTED_AGAIN = "[The MCP server 'harbour' restarted before this call"
 AGENT: dict[str, Any] = {"tools": (), "mcps": [{"name": "harbour"}]}
 UNASKED: dict[str, Any] = {**AGENT, "permission": {"rules": [{"tool_name": "mcp__harbour"}]}}
 TRANSPORTS = ("stdio", "streamable-http")
@@ -114,7 +114,7 @@ async def test_a_worker_that_is_killed_under_a_call_costs_what_its_effect_class_
     assert (ended, len(mark.read_text())) == (state, times)
     assert ("Outcome unknown" in said, said.endswith("begun 2 times")) == (state is UNKNOWN, state is SUCCESS)
     assert (again, done.get_text_content()) == (SUCCESS, "Noted.")
-    anew = [text for text in (said, rain) if text.startswith(BEGAN_ANEW)]
+    anew = [text for text in (said, rain) if text.startswith(STARTED_AGAIN)]
     assert len(anew) == is_stateful, "told once, with the first result of the new one"
     kept = rain.partition(": ")[2].endswith("fog, rain")
     assert kept == (transport == "streamable-http"), noted
@@ -137,7 +137,7 @@ async def test_a_call_that_was_decided_on_under_a_killed_worker_runs_once_on_the
 
     (_, fog), (state, rain) = results(done)
     assert fog.endswith(": fog")
-    assert (state, rain.startswith(BEGAN_ANEW), rain.endswith(": rain")) == (SUCCESS, True, True)
+    assert (state, rain.startswith(STARTED_AGAIN), rain.endswith(": rain")) == (SUCCESS, True, True)
 
 
 @pytest.mark.proves("X19")
@@ -178,10 +178,10 @@ async def test_a_server_that_is_killed_under_a_call_and_restarted_costs_what_the
         state is SUCCESS,
     )
     assert (again, rain.partition(": ")[2]) == (SUCCESS, "rain") if not is_stateful else rain.endswith(": rain")
-    assert [text.startswith(BEGAN_ANEW) for text in (said, rain)].count(True) == is_stateful
+    assert [text.startswith(STARTED_AGAIN) for text in (said, rain)].count(True) == is_stateful
 
 
-async def test_a_server_that_has_forgotten_its_session_between_two_calls_begins_anew(unserved: Stage) -> None:
+async def test_a_server_that_has_forgotten_its_session_between_two_calls_begins_again(unserved: Stage) -> None:
     ports = (free_port(), free_port())
     relay = Relay(ports[0])
     listener = await asyncio.start_server(relay.take, "127.0.0.1", 0)
@@ -203,7 +203,7 @@ async def test_a_server_that_has_forgotten_its_session_between_two_calls_begins_
     (_, first), (state, second) = *before, *results(done)
     assert first.endswith("fog")
     assert (state, done.get_text_content()) == (SUCCESS, "Noted too.")
-    assert second.startswith(BEGAN_ANEW)
+    assert second.startswith(STARTED_AGAIN)
     assert second.endswith(": rain")
 
 
@@ -232,11 +232,11 @@ async def test_a_page_in_the_place_of_an_answer_says_nothing_of_the_call(effect:
         with_servers(unserved, {"harbour": {"mcp_config": {"url": server.url}, "effects": {"note": effect}}})
         async with unserved.another_worker():
             done = await session.reply("Note the weather.")
-            doubts = (await session.status()).doubts
+            unknown_outcomes = (await session.status()).unknown_outcomes
 
     ((state, said),) = results(done)
     if effect == "once":
-        assert (state, doubts, server.calls) == (UNKNOWN, 1, 1)
+        assert (state, unknown_outcomes, server.calls) == (UNKNOWN, 1, 1)
         assert "gave no answer that can be read: HTTP 200 with 'text/html'. It may have done part of its work" in said
     else:
-        assert (state, doubts, server.calls, said) == (SUCCESS, 0, 2, "noted")
+        assert (state, unknown_outcomes, server.calls, said) == (SUCCESS, 0, 2, "noted")

@@ -11,8 +11,8 @@ from tests.activities.mcp import small
 from tests.e2e.processes import ROOT
 from tests.endless_schemas import doubling
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results
-from tests.workflows.life.test_flat_history import payload_texts
+from tests.workflows.incarnation.test_flat_history import payload_texts
+from tests.workflows.operations import calls, results
 
 pytestmark = pytest.mark.server
 

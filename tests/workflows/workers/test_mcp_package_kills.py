@@ -16,7 +16,7 @@ from tests.activities.process.pids import alive, until
 from tests.e2e.processes import running_with, worker
 from tests.servers.local import free_port
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import results
+from tests.workflows.operations import results
 from tests.workflows.workers.test_mcp_faults import Relay, with_servers
 from tests.workflows.workers.test_mcp_packages import everything, program, served_at
 
@@ -37,7 +37,7 @@ def copying(packages: Path, copy: Path) -> dict[str, Any]:
     return {"command": "bash", "args": ["-c", script, "bash", str(copy), started["command"], *started["args"]]}
 
 
-def begun(asked: bytes | bytearray) -> int:
+def started(asked: bytes | bytearray) -> int:
     return asked.count(f'"name":"{LONG}"'.encode())
 
 
@@ -76,7 +76,7 @@ def watching(name: str, seconds: int = 2) -> list[dict[str, Any]]:
     return [toggle, each([name], LONG, duration=seconds, steps=8), toggle, DONE]
 
 
-def is_told_anew(name: str, text: str) -> bool:
+def is_told_again(name: str, text: str) -> bool:
     return text.startswith(f"[The MCP server {name!r} restarted before this call")
 
 
@@ -103,7 +103,7 @@ async def test_a_worker_that_is_killed_under_calls_leaves_nothing_and_each_costs
         }
 
         def made() -> list[int]:
-            return [*(begun(copied(copy)) for copy in copies.values()), begun(once.asked), begun(read.asked)]
+            return [*(started(copied(copy)) for copy in copies.values()), started(once.asked), started(read.asked)]
 
         async with worker(with_servers(unserved, offered)) as first:
             replying = [
@@ -124,7 +124,7 @@ async def test_a_worker_that_is_killed_under_calls_leaves_nothing_and_each_costs
     assert ["Outcome unknown" in text for _, (_, text), _ in came] == [True, False] * 2
     assert [WAITED in text for _, (_, text), _ in came] == [False, True] * 2
     assert all(STARTED in text for first, _, last in came for _, text in (first, last)), "what was toggled is forgotten"
-    told = [[is_told_anew(name, text) for _, text in each_of] for name, each_of in zip(offered, came, strict=True)]
+    told = [[is_told_again(name, text) for _, text in each_of] for name, each_of in zip(offered, came, strict=True)]
     assert told == [[False, False, True], [False, True, False]] * 2, "once, with the first result of the new one"
 
 
@@ -152,13 +152,13 @@ async def test_a_worker_that_is_killed_between_two_calls_leaves_nothing_and_the_
             for call in decided:
                 await session.confirm(call, allow=True)
             done = await session.wait(waiting.id)
-        made = [begun(copied(copy)), begun(relay.asked)]
+        made = [started(copied(copy)), started(relay.asked)]
 
     came = results(done)
     assert len(theirs) >= 3
     assert [text.startswith(STARTED) for _, text in came[:2]] == [True] * 2
     assert ([state for state, _ in came[2:]], made) == ([SUCCESS] * 2, [1, 1])
-    assert [is_told_anew(name, text) for name, (_, text) in zip(names, came[2:], strict=True)] == [True] * 2
+    assert [is_told_again(name, text) for name, (_, text) in zip(names, came[2:], strict=True)] == [True] * 2
 
 
 @EFFECTS
@@ -171,21 +171,21 @@ async def test_a_program_that_is_killed_costs_the_call_under_way_what_its_effect
     session = unserved.session(*watching("harbour"), each(["harbour"], TOGGLE), DONE, **asking(["harbour"]))
     async with unserved.another_worker():
         replying = asyncio.create_task(session.reply("Watch."))
-        await until(lambda: begun(copied(copy)) == 1)
+        await until(lambda: started(copied(copy)) == 1)
         await kill_node(copy)
         done = await replying
         await kill_node(copy)
         ((_, later),) = results(await session.reply("Watch on."))
 
     _, (ended, said), (again, after) = results(done)
-    assert (ended, begun(copied(copy))) == (state, times)
+    assert (ended, started(copied(copy))) == (state, times)
     assert ("was lost while the call was under way" in said, WAITED in said) == (
         state is UNKNOWN,
         state is SUCCESS,
     )
     assert (again, STARTED in after) == (SUCCESS, True)
-    assert [is_told_anew("harbour", text) for text in (said, after)] == [effect == "read", effect == "once"]
-    assert (is_told_anew("harbour", later), STARTED in later) == (True, True), "it was killed between two calls"
+    assert [is_told_again("harbour", text) for text in (said, after)] == [effect == "read", effect == "once"]
+    assert (is_told_again("harbour", later), STARTED in later) == (True, True), "it was killed between two calls"
     assert running_with(str(copy)) == [], "none is left of any"
 
 
@@ -211,16 +211,16 @@ async def test_an_address_that_is_gone_under_a_call_costs_what_its_effect_class_
             done = await replying
 
     _, (ended, said), (again, after) = results(done)
-    assert (ended, begun(first.asked + second.asked)) == (state, times)
+    assert (ended, started(first.asked + second.asked)) == (state, times)
     assert ("was lost while the call was under way" in said, WAITED in said) == (
         state is UNKNOWN,
         state is SUCCESS,
     )
     assert (again, STARTED in after) == (SUCCESS, True)
-    assert [is_told_anew("harbour", text) for text in (said, after)] == [effect == "read", effect == "once"]
+    assert [is_told_again("harbour", text) for text in (said, after)] == [effect == "read", effect == "once"]
 
 
-async def test_a_server_that_is_restarted_at_its_address_between_two_calls_begins_anew(
+async def test_a_server_that_is_restarted_at_its_address_between_two_calls_begins_again(
     mcp_packages: Path, unserved: Stage
 ) -> None:
     """It answers 400 to a session that it does not know, and not 404."""
@@ -242,5 +242,5 @@ async def test_a_server_that_is_restarted_at_its_address_between_two_calls_begin
 
     assert [(state, text.startswith(STARTED)) for state, text in before] == [(SUCCESS, True)] * 4
     assert [(state, STARTED in text) for state, text in after] == [(SUCCESS, True)] * 4
-    told = [is_told_anew(name, text) for name, (_, text) in zip(names, after, strict=True)]
+    told = [is_told_again(name, text) for name, (_, text) in zip(names, after, strict=True)]
     assert told == [True, True, False, False]

@@ -18,7 +18,7 @@ from tests.activities.mcp.serving import answers, serving, stdio
 from tests.e2e.processes import ROOT
 from tests.servers.local import free_port
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, recorded, results
+from tests.workflows.operations import calls, recorded, results
 
 pytestmark = pytest.mark.server
 

@@ -10,7 +10,7 @@ import pytest
 from longhaul.agent.entries import ToolReturned
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, TextBlock, ToolResultBlock
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, recorded
+from tests.workflows.operations import calls, recorded
 from tests.workflows.workers.test_mcp_faults import TRANSPORTS, UNASKED, with_servers
 from tests.workflows.workers.test_mcp_packages import everything, files_of
 

@@ -7,7 +7,7 @@ import pytest
 
 from longhaul.agent.values.conversation.messages import FinishedReason, ToolResultState
 from tests.workflows.conftest import TOOLS, Stage
-from tests.workflows.letters import calls, results
+from tests.workflows.operations import calls, results
 
 pytestmark = pytest.mark.server
 
@@ -75,7 +75,7 @@ async def test_a_session_takes_and_leaves_what_its_workers_offer(unserved: Stage
         await session.configure(middlewares=["broken"])
         failed = await session.reply("Third")
         await session.configure(middlewares=["broken_before"])
-        not_begun = await session.reply("Third and a half")
+        not_started = await session.reply("Third and a half")
         await session.configure(middlewares=[])
         again = await session.reply("Fourth")
 
@@ -85,8 +85,8 @@ async def test_a_session_takes_and_leaves_what_its_workers_offer(unserved: Stage
         "middleware",
         "The middleware 'broken' on the worker failed: RuntimeError.",
     )
-    assert not_begun.error is not None
-    assert (not_begun.error.type, not_begun.error.message) == (
+    assert not_started.error is not None
+    assert (not_started.error.type, not_started.error.message) == (
         "middleware",
         "The middleware 'broken_before' on the worker failed: RuntimeError.",
     )

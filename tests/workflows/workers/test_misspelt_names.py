@@ -18,8 +18,8 @@ from longhaul.workflows.contract import TASK_TIMEOUT, WORKFLOW
 from tests.agent.values.test_known_names import BY_WORKERS, MISSPELT
 from tests.limits import usual
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import until
 from tests.workflows.offered import SHELF
+from tests.workflows.operations import until
 
 pytestmark = [pytest.mark.server, pytest.mark.alone]
 
@@ -34,7 +34,7 @@ def offering(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:
     (stage.folder / "templates").mkdir()
     (stage.folder / "templates" / "harbour.md").write_text("{system_prompt}")
     settings: dict[str, Any] = {
-        "tools": f"{stage.settings.tools},tests.workflows.kinds.own_kinds",
+        "tools": f"{stage.settings.tools},tests.workflows.custom_agents.own_kinds",
         "offloaders": f"{OFFERED}:shelf",
         "condensers": f"{OFFERED}:Forgetful",
         "analyzers": f"{OFFERED}:Trusting",
@@ -103,7 +103,7 @@ AT_ONCE: dict[str, tuple[dict[str, Any], str]] = {
         "summary_schema: it is no JSON schema",
     ),
 }
-"""What no waiting mends, as the first worker can tell."""
+"""What no waiting fixes, as the first worker can tell."""
 
 
 def test_everything_that_workers_look_for_is_misspelt_here(unserved: Stage) -> None:
@@ -174,7 +174,7 @@ async def test_a_session_goes_on_with_the_first_worker_that_has_what_it_names(
     assert (done.get_text_content(), after) == ("Here.", "")
 
 
-async def test_what_no_waiting_mends_ends_the_reply_at_once(stage: Stage) -> None:
+async def test_what_no_waiting_fixes_ends_the_reply_at_once(stage: Stage) -> None:
     """One after the other: the clock is watched."""
     told: dict[str, tuple[bool, FinishedReason | None, bool]] = {}
     for what, (spec, sentence) in AT_ONCE.items():

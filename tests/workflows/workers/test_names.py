@@ -6,7 +6,7 @@ from temporalio.common import RawValue
 
 from longhaul.workflows.contract import WORKFLOW, SessionStart
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import until
+from tests.workflows.operations import until
 
 pytestmark = pytest.mark.server
 

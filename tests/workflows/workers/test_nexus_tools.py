@@ -21,13 +21,13 @@ from longhaul.agent.plain.ids import target_workflow_id
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.values.spec.temporal_tools import OWN_WORKFLOWS
 from longhaul.starter.client.session import Session
-from longhaul.starter.provision.dev_server import DYNAMIC_CONFIG, DevServer, DevServerSettings
+from longhaul.starter.dev_server.dev_server import DYNAMIC_CONFIG, DevServer, DevServerSettings
 from longhaul.workflows import contract
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
 from tests.limits import SURE_SECONDS
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results, until
-from tests.workflows.life.test_encrypted import locked
+from tests.workflows.incarnation.test_encrypted import locked
+from tests.workflows.operations import calls, results, until
 from tests.workflows.workers.payments import Billing, Delivery
 
 __all__ = ["locked"]

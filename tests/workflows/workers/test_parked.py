@@ -6,7 +6,7 @@ import pytest
 from temporalio.worker import Worker
 
 from longhaul import worker
-from longhaul.starter.hosting.workflow_tasks import ParkedRuns
+from longhaul.starter.worker_host.workflow_tasks import ParkedRuns
 from longhaul.workflows import sdk_internals
 from tests.workflows.children.trees import SUMMED_UP, agent, lead, tasks
 from tests.workflows.conftest import Stage

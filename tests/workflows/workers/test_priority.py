@@ -19,16 +19,16 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files import BadAgent
 from longhaul.starter.client.schedule_cards import PREFIX
 from longhaul.starter.client.session import Session
-from longhaul.starter.provision.dev_server import DYNAMIC_CONFIG, DevServer, DevServerSettings
-from longhaul.starter.reach.connection import Naming, connect, let_go
-from longhaul.starter.reach.pollers import backlog_of
+from longhaul.starter.connection.connect import Naming, connect, let_go
+from longhaul.starter.connection.pollers import backlog_of
+from longhaul.starter.dev_server.dev_server import DYNAMIC_CONFIG, DevServer, DevServerSettings
 from longhaul.testing import settings_for
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES, priority_of
 from tests.limits import SURE_SECONDS
 from tests.workflows.children.trees import SUMMED_UP, child_of, tasks
 from tests.workflows.conftest import UNWATCHED, Line, Stage
-from tests.workflows.letters import push_over, results, until
-from tests.workflows.life.test_lives import closes
+from tests.workflows.incarnation.test_incarnations import closes
+from tests.workflows.operations import push_over, results, until
 from tests.workflows.slot_tools import SHIFTS, TOOLS
 
 pytestmark = pytest.mark.server
@@ -112,7 +112,7 @@ async def test_a_run_of_a_schedule_has_the_turn_of_the_session_that_it_asks(stag
         action = (await stage.client.get_schedule_handle(PREFIX + name).describe()).schedule.action
         await stage.app.schedules.trigger(name)
         session = stage.app.session(name, user="ana", agent=agent)
-        await until(session.has_begun)
+        await until(session.has_started)
     finally:
         await stage.app.schedules.remove(name)
 
@@ -181,4 +181,4 @@ async def test_another_user_and_an_urgent_session_pass_the_queue_of_one_user(fai
 
     # In the order in which they came, all calls of the crowd would have been made by now.
     assert waiting.tasks > QUEUED // 2
-    assert len(SHIFTS[theirs].begun if theirs in SHIFTS else ()) < QUEUED // 4
+    assert len(SHIFTS[theirs].started if theirs in SHIFTS else ()) < QUEUED // 4

@@ -1,4 +1,4 @@
-"""The runner lets nothing happen that no task of the server's has begun, whatever a query brings along."""
+"""The runner lets nothing happen that no task of the server's has started, whatever a query brings along."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -108,7 +108,7 @@ def query(*, direct: bool = True) -> WorkflowActivation:
         ("events after the newest task", [task(3, at=10), task(8, at=20), task(12, at=20)]),
         ("events after a replay", [task(3, at=10, replay=True), task(5, at=10)]),
         ("events said to be replayed", [task(3, at=10), task(5, at=10, replay=True)]),
-        # A refused update took its task out of the history: the numbers were given anew.
+        # A refused update took its task out of the history: the numbers were given again.
         ("events in the place of a task that was taken back", [task(3, at=10), task(9, at=20), task(8, at=20)]),
     ],
 )
@@ -148,7 +148,7 @@ def test_a_run_that_is_over_answers_as_it_was_after_its_last_task() -> None:
         ("a task in the place of one that was taken back", [task(3, at=10), task(9, at=20), task(9, at=30)]),
     ],
 )
-def test_what_a_task_has_begun_is_done(what: str, steps: list[WorkflowActivation]) -> None:
+def test_what_a_task_has_started_is_done(what: str, steps: list[WorkflowActivation]) -> None:
     stills = Stills()
     run = instance(Server(set()), stills)
 
@@ -200,7 +200,7 @@ def test_who_cancels_activities_is_told_once(cancels: bool, step: WorkflowActiva
 
 
 @pytest.mark.parametrize("kind", ["schedule_activity", "schedule_local_activity"])
-def test_a_run_waits_when_nothing_that_it_has_begun_is_under_way(kind: str) -> None:
+def test_a_run_waits_when_nothing_that_it_has_started_is_under_way(kind: str) -> None:
     server, stills = Server(set()), Stills()
     stills.still.begins = {3: (kind,), 7: (kind, "start_timer")}
     run = instance(server, stills)

@@ -1,6 +1,6 @@
 """A plain function in a thread can't be ended, nor an async one that swallows its cancellation: interrupted, out of
-time or left by its worker, it may run on. That is what its result says; and what it may have changed is in doubt until
-somebody knows."""
+time or left by its worker, it may run on. That is what its result says; and what it may have changed is of unknown
+outcome until somebody knows."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ from longhaul.agent.values.conversation.messages import FinishedReason, ToolResu
 from longhaul.starter.client.session import Session
 from tests.limits import SURE_SECONDS
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results, until
+from tests.workflows.operations import calls, results, until
 
 pytestmark = pytest.mark.server
 
@@ -47,8 +47,8 @@ async def is_there(path: Path) -> None:
     await until(there)
 
 
-async def begun(path: Path) -> None:
-    await is_there(path.with_name(f"{path.name}.begun"))
+async def started(path: Path) -> None:
+    await is_there(path.with_name(f"{path.name}.started"))
 
 
 async def let_end(path: Path) -> None:
@@ -65,7 +65,7 @@ async def at_rest(session: Session) -> None:
 
 @pytest.mark.proves("E7")
 @pytest.mark.parametrize(
-    ("tool", "state", "doubts"),
+    ("tool", "state", "unknown_outcomes"),
     [
         *(("write_late", UNKNOWN, 1), ("put_late", UNKNOWN, 1), ("look_late", INTERRUPTED, 0)),
         *(("write_deaf", UNKNOWN, 1), ("put_deaf", UNKNOWN, 1), ("look_deaf", INTERRUPTED, 0)),
@@ -73,12 +73,12 @@ async def at_rest(session: Session) -> None:
     ],
 )
 async def test_an_interrupted_call_that_runs_on_is_never_called_stopped(
-    late: Stage, tool: str, state: ToolResultState, doubts: int
+    late: Stage, tool: str, state: ToolResultState, unknown_outcomes: int
 ) -> None:
     path = late.folder / "late"
     session = session_of(late, tool, path=str(path), seconds=SURE_SECONDS)
     reply = await session.submit("Write")
-    await begun(path)
+    await started(path)
 
     await session.interrupt("What have you done?")
     interrupted = await session.wait(reply)
@@ -87,23 +87,23 @@ async def test_an_interrupted_call_that_runs_on_is_never_called_stopped(
 
     ((ended, text),) = results(interrupted)
     assert (interrupted.finished_reason, by_then) == (FinishedReason.INTERRUPTED, False)
-    assert (ended, status.doubts) == (state, doubts)
+    assert (ended, status.unknown_outcomes) == (state, unknown_outcomes)
     assert "the reply was interrupted" in text
     assert "t may still run" in text
     assert "stopped" not in text
-    assert ("It only reads." in text) is (doubts == 0)
+    assert ("It only reads." in text) is (unknown_outcomes == 0)
 
     await let_end(path)
-    if doubts:
-        await session.settle("call_0_0", happened=True, by="bo")
-        assert (await session.status()).doubts == 0
+    if unknown_outcomes:
+        await session.resolve("call_0_0", happened=True, by="bo")
+        assert (await session.status()).unknown_outcomes == 0
 
 
 async def test_a_thread_that_ends_within_the_grace_has_its_own_result(late: Stage) -> None:
     path = late.folder / "late"
     session = session_of(late, "write_late", path=str(path), seconds=0.7)
     reply = await session.submit("Write")
-    await begun(path)
+    await started(path)
 
     await session.interrupt()
     interrupted = await session.wait(reply)
@@ -112,18 +112,18 @@ async def test_a_thread_that_ends_within_the_grace_has_its_own_result(late: Stag
     assert path.exists()
 
 
-async def test_a_thread_that_an_async_tool_has_begun_is_never_called_stopped(workerless: Stage) -> None:
+async def test_a_thread_that_an_async_tool_has_started_is_never_called_stopped(workerless: Stage) -> None:
     path = workerless.folder / "late"
     session = session_of(workerless, "write_aside", path=str(path), seconds=SURE_SECONDS)
     async with workerless.worker_process():
         reply = await session.submit("Write")
-        await begun(path)
+        await started(path)
         await session.interrupt()
         interrupted = await session.wait(reply)
         by_then, status = path.exists(), await session.status()
 
     ((ended, text),) = results(interrupted)
-    assert (ended, status.doubts, by_then) == (UNKNOWN, 1, False)
+    assert (ended, status.unknown_outcomes, by_then) == (UNKNOWN, 1, False)
     assert "It may still run" in text
     assert "stopped" not in text
 
@@ -143,13 +143,13 @@ async def test_an_interrupted_generator_stops_where_it_yields(late: Stage) -> No
     await asyncio.sleep(0.3)
 
     ((ended, text),) = results(interrupted)
-    assert (ended, (await session.status()).doubts) == (INTERRUPTED, 0)
+    assert (ended, (await session.status()).unknown_outcomes) == (INTERRUPTED, 0)
     assert "was stopped" in text
     assert path.read_text() == lines
 
 
 @pytest.mark.parametrize(
-    ("tool", "state", "doubts"),
+    ("tool", "state", "unknown_outcomes"),
     [
         ("write_briefly", UNKNOWN, 1),
         ("put_briefly", UNKNOWN, 1),
@@ -158,7 +158,7 @@ async def test_an_interrupted_generator_stops_where_it_yields(late: Stage) -> No
     ],
 )
 async def test_a_call_that_outlives_its_time_may_still_be_at_it(
-    late: Stage, tool: str, state: ToolResultState, doubts: int
+    late: Stage, tool: str, state: ToolResultState, unknown_outcomes: int
 ) -> None:
     path = late.folder / "late"
     session = session_of(late, tool, path=str(path), seconds=SURE_SECONDS)
@@ -168,7 +168,7 @@ async def test_a_call_that_outlives_its_time_may_still_be_at_it(
     await let_end(path)
 
     ((ended, text),) = results(done)
-    assert (ended, (await session.status()).doubts, by_then) == (state, doubts, False)
+    assert (ended, (await session.status()).unknown_outcomes, by_then) == (state, unknown_outcomes, False)
     assert "or still be at it" in text
     assert "stopped" not in text
 
@@ -179,14 +179,14 @@ async def test_a_thread_that_its_worker_leaves_behind_is_never_called_stopped(wo
     async with AsyncExitStack() as first:
         await first.enter_async_context(workerless.another_worker())
         reply = await session.submit("Write")
-        await begun(path)
+        await started(path)
     async with workerless.another_worker():
         done = await session.wait(reply)
         by_then, status = path.exists(), await session.status()
     await let_end(path)
 
     ((ended, text),) = results(done)
-    assert (ended, status.doubts, by_then) == (UNKNOWN, 1, False)
+    assert (ended, status.unknown_outcomes, by_then) == (UNKNOWN, 1, False)
     assert "its worker was shut down. It may still run" in text
     assert "stopped" not in text
 
@@ -198,7 +198,7 @@ async def test_a_deaf_call_that_its_worker_leaves_behind_is_made_by_another(work
     async with AsyncExitStack() as first:
         await first.enter_async_context(workerless.another_worker())
         reply = await session.submit("Write")
-        await begun(path)
+        await started(path)
     by_then = path.exists()
     await let_end(path)
     async with workerless.another_worker():
@@ -206,4 +206,4 @@ async def test_a_deaf_call_that_its_worker_leaves_behind_is_made_by_another(work
 
     assert not by_then, "the first one still runs"
     assert results(done) == [(ToolResultState.SUCCESS, "written")]
-    assert path.with_name("late.begun").read_text() == "begun\nbegun\n"
+    assert path.with_name("late.started").read_text() == "started\nstarted\n"

@@ -18,8 +18,8 @@ from longhaul.workflows.sdk_internals import (
     check_worker,
 )
 from longhaul.workflows.session import AgentSession
-from tests.house.figures import source_files
-from tests.house.syntax import tree_of
+from tests.codebase.figures import source_files
+from tests.codebase.syntax import tree_of
 
 ROOT = Path(__file__).parents[3]
 

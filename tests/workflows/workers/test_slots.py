@@ -15,7 +15,7 @@ from temporalio.worker import (
     WorkerTuner,
 )
 
-from longhaul.starter.hosting.activity_slots import limits_of
+from longhaul.starter.worker_host.activity_slots import limits_of
 from longhaul.testing import settings_for
 from tests.workflows.conftest import Stage
 from tests.workflows.slot_tools import SHIFTS, TOOLS, Shift
@@ -38,14 +38,14 @@ async def worked(stage: Stage, seconds: float, **settings: Any) -> Shift:
 async def test_a_worker_takes_no_more_calls_at_once_than_it_has_slots(unserved: Stage) -> None:
     done = await worked(unserved, 1, activity_slots=3)
 
-    assert (done.most, len(done.begun)) == (3, CALLS)
+    assert (done.most, len(done.started)) == (3, CALLS)
 
 
 @pytest.mark.server
 async def test_on_a_machine_above_its_target_calls_are_made_one_by_one(unserved: Stage) -> None:
     done = await worked(unserved, 0.3, target_memory=0.0001)
 
-    assert (done.most, len(done.begun)) == (1, CALLS)
+    assert (done.most, len(done.started)) == (1, CALLS)
 
 
 @pytest.mark.server
@@ -54,7 +54,7 @@ async def test_no_more_calls_begin_in_a_second_than_the_limit(unserved: Stage, l
     done = await worked(unserved, 0, activity_pollers=1, **{limit: 2.0})
 
     # One may have been allowed before the first of them came, and one is cut off at each end.
-    assert done.begun[-1] - done.begun[0] > (CALLS - 2) / 2.0
+    assert done.started[-1] - done.started[0] > (CALLS - 2) / 2.0
 
 
 def test_without_a_setting_a_worker_is_as_it_was(tmp_path: Path) -> None:

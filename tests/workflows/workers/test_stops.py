@@ -24,7 +24,7 @@ from tests.activities.models.rules import assert_taken_by_all
 from tests.activities.models.wire import Answer, Wire, claude_calls, gpt_calls
 from tests.e2e.processes import WorkerSettings, worker
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import results
+from tests.workflows.operations import results
 
 pytestmark = pytest.mark.server
 

@@ -12,7 +12,7 @@ import pytest
 from temporalio.api.enums.v1 import EventType
 
 from longhaul.starter.client.session import Session
-from longhaul.starter.provision.processes import bound_to_parent
+from longhaul.starter.dev_server.processes import bound_to_parent
 from tests.replay.everything import unreplayable
 from tests.workflows.conftest import Stage
 

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from longhaul.agent.letters.bodies import ConfirmResult, ExternalExecutionResultEvent, UserConfirmResultEvent
+from longhaul.agent.operations.bodies import ConfirmResult, ExternalExecutionResultEvent, UserConfirmResultEvent
 from longhaul.agent.values.conversation.messages import FinishedReason, ToolCallBlock, ToolResultBlock
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.client.session import Inputs, Session
 from tests.limits import SURE_SECONDS
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import ASKS, calls
+from tests.workflows.operations import ASKS, calls
 
 pytestmark = pytest.mark.server
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from longhaul.agent.views.event_types import AgentEvent
-from longhaul.agent.views.transcript import ReplyFold
+from longhaul.agent.views.transcript import ReplyReducer
 from longhaul.starter.client.reading.live_stream import RESTARTED, WITHDRAWN
 from longhaul.starter.client.session import Session
 from tests.limits import SURE_SECONDS
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls
+from tests.workflows.operations import calls
 
 pytestmark = pytest.mark.server
 
@@ -25,11 +25,11 @@ def printed(events: list[AgentEvent]) -> str:
     return "".join(event.delta for event in events if hasattr(event, "delta"))
 
 
-def folded(events: list[AgentEvent]) -> ReplyFold:
-    fold = ReplyFold()
+def folded(events: list[AgentEvent]) -> ReplyReducer:
+    reducer = ReplyReducer()
     for event in events:
-        fold.take(event)
-    return fold
+        reducer.take(event)
+    return reducer
 
 
 async def whole(session: Session, events: list[AgentEvent]) -> str:
@@ -79,7 +79,7 @@ async def test_what_a_tool_tells_while_it_runs_and_does_not_answer_is_withdrawn(
     assert folded(events).message() == await session.wait(events[0].reply_id)
 
 
-async def test_of_an_attempt_that_is_made_anew_it_is_said_that_it_does_not_count(unserved: Stage) -> None:
+async def test_of_an_attempt_that_is_made_again_it_is_said_that_it_does_not_count(unserved: Stage) -> None:
     session = unserved.session({**SLOW, "delay_ms": 150})
     events: list[AgentEvent] = []
 

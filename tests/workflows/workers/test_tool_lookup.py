@@ -11,7 +11,7 @@ from longhaul.agent.values.conversation.messages import ToolCallBlock, ToolResul
 from longhaul.agent.values.tool_index import CALL_TOOL, FIND_TOOLS
 from tests.activities.mcp import nine_servers
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results
+from tests.workflows.operations import calls, results
 
 pytestmark = pytest.mark.server
 

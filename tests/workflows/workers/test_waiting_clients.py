@@ -17,11 +17,11 @@ from benchmarks.cost import free_port, requests
 from longhaul.activities.contract import CALL_MODEL
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
-from longhaul.starter.reach.connection import connect, let_go
+from longhaul.starter.connection.connect import connect, let_go
 from longhaul.starter.telemetry.switches import runtime_with
 from tests.limits import SURE_SECONDS, usual
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls
+from tests.workflows.operations import calls
 
 pytestmark = [pytest.mark.server, pytest.mark.alone]
 
@@ -200,7 +200,7 @@ async def test_an_end_behind_which_the_next_reply_begins_is_heard_at_once(unserv
 
     assert said == "One."
     assert heard - (await answers(unserved, session))[1] < usual(LATE_SECONDS)
-    assert asked <= 3  # when it was begun, the stream's address, and when it had ended
+    assert asked <= 3  # when it was started, the stream's address, and when it had ended
 
 
 async def test_many_who_wait_in_one_queue_ask_once_or_twice_each(unserved: Stage, counted: Counted) -> None:

@@ -13,14 +13,14 @@ from temporalio.common import TypedSearchAttributes
 from longhaul.agent.values.conversation.messages import UserMsg
 from longhaul.workflows.contract import COST, DEADLINE, STATUS, TOKENS, TOOLS, WAITS, Waits
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import approve_and_finish, calls, until
+from tests.workflows.operations import approve_and_finish, calls, until
 
 pytestmark = pytest.mark.server
 
 
 @pytest.mark.proves("F3")
 async def test_timeline_page_index_and_memo_say_what_happens(stage: Stage) -> None:
-    script = (calls("fetch", page=7), calls("send", to="Ana"), {"text": "Told."})
+    script = (calls("fetch", page=7), calls("send", to="Ana"), {"text": "Delivered."})
     session = stage.session(*script, user="olga", permission={"deadline": {"expire_after": "2d"}})
     waiting = await session.reply("Tell Ana")
     handle = stage.handle(session)
@@ -35,7 +35,7 @@ async def test_timeline_page_index_and_memo_say_what_happens(stage: Stage) -> No
     memo = dict(await parked.memo())
     waits = Waits.model_validate_json(memo.pop(WAITS))
     assert memo == {"agent": "lamp", "user": "olga", "session": session.id, "title": "Tell Ana"}
-    assert (list(waits.calls), waits.left_out, waits.hold) == (await session.pending(), 0, "")
+    assert (list(waits.calls), waits.left_out, waits.quarantine) == (await session.pending(), 0, "")
     assert about(parked.typed_search_attributes) == ("waiting", ["send"], True)
 
     await approve_and_finish(session, waiting.id)
@@ -43,7 +43,7 @@ async def test_timeline_page_index_and_memo_say_what_happens(stage: Stage) -> No
     assert about((await handle.describe()).typed_search_attributes) == ("idle", None, False)
     assert "**idle**" in str(await handle.query("__temporal_workflow_metadata"))
     said = await summaries(handle)
-    assert "look for an earlier life, tools and workspace" in said
+    assert "look for an earlier incarnation, tools and workspace" in said
     assert [line[:8] for line in said if line.startswith("call ")] == ["call 1: ", "call 2: ", "call 3: "]
     assert "page: 7" in said
     assert "Ana" in said
@@ -54,7 +54,7 @@ async def test_timeline_page_index_and_memo_say_what_happens(stage: Stage) -> No
 @pytest.mark.proves("X15")
 async def test_a_row_says_how_a_session_began_and_what_it_has_used(unserved: Stage) -> None:
     prices = unserved.folder / "prices.toml"
-    prices.write_text(f'["{unserved.folder}"]\ninput = 2\noutput = 10\nas_of = 2026-11-01\nsource = "a letter"\n')
+    prices.write_text(f'["{unserved.folder}"]\ninput = 2\noutput = 10\nas_of = 2026-11-01\nsource = "an operation"\n')
     stage = replace(unserved, settings=unserved.settings.model_copy(update={"prices": prices}))
     said = [{"text": text, "usage": {"input_tokens": 700, "output_tokens": 300}} for text in ("Lit.", "Out.")]
     session = stage.session(*said, budget={"max_cost": 1.0})

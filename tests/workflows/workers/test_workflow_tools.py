@@ -10,9 +10,9 @@ from longhaul.agent.plain.ids import target_workflow_id
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.starter.client.session import Session
 from tests.workflows.conftest import Stage, TypeTemporal
-from tests.workflows.letters import results, until
-from tests.workflows.life.test_encrypted import locked
-from tests.workflows.life.test_reset import LAST, looked_back, reset
+from tests.workflows.incarnation.test_encrypted import locked
+from tests.workflows.incarnation.test_reset import LAST, looked_back, reset
+from tests.workflows.operations import results, until
 from tests.workflows.workers.payments import Delivery
 from tests.workflows.workers.test_activity_tools import FREE, Shop, shop
 

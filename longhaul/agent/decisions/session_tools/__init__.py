@@ -1,1 +1,1 @@
-"""The tools that a session answers itself, each from its arguments and the record."""
+"""The tools that a session answers itself, each from its arguments and the journal."""

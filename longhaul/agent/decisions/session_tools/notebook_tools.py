@@ -8,11 +8,18 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from longhaul.agent.decisions.session_tools.session_tool import Answer, InsideTool, Wanted, failed, reading, told
+from longhaul.agent.decisions.session_tools.session_tool import (
+    Answer,
+    InWorkflowTool,
+    Wanted,
+    failed,
+    reading,
+    result_of,
+)
 from longhaul.agent.entries import CallAnswered
-from longhaul.agent.fold.agent_state import OpenCall
-from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.plain.values import OpenValue
+from longhaul.agent.reducer.agent_state import OpenCall
+from longhaul.agent.reducer.session_state import SessionState
 from longhaul.agent.values import plans
 from longhaul.agent.values.plans import history_text, standing_text, subtask_text
 from longhaul.agent.values.tasks import MOST_TASKS, NotebookPlan, Task, TasksContext
@@ -37,9 +44,9 @@ class _Found(OpenValue):
 def planning(kind: type[Wanted], do: Callable[[OpenCall, TasksContext, Wanted], CallAnswered]) -> Answer:
     """As `reading`, of what stands in the notebook; what can't be done with that is the model's mistake too."""
 
-    def answer(call: OpenCall, ledger: Ledger, wanted: Wanted) -> CallAnswered:
+    def answer(call: OpenCall, session: SessionState, wanted: Wanted) -> CallAnswered:
         try:
-            return do(call, ledger.state.tasks_context, wanted)
+            return do(call, session.state.tasks_context, wanted)
         except plans.BadPlan as error:
             return failed(call, str(error))
 
@@ -49,7 +56,7 @@ def planning(kind: type[Wanted], do: Callable[[OpenCall, TasksContext, Wanted], 
 def stands(call: OpenCall, said: str, plan: NotebookPlan | None, tasks: tuple[Task, ...], **more: Any) -> CallAnswered:
     """What was done, and how things stand then."""
     text = standing_text(TasksContext(tasks=tasks, current_plan=plan))
-    return CallAnswered(result=told(call, f"{said}\n\n{text}"), tasks=tasks, **more)
+    return CallAnswered(result=result_of(call, f"{said}\n\n{text}"), tasks=tasks, **more)
 
 
 def current(known: TasksContext) -> NotebookPlan:
@@ -60,7 +67,7 @@ def current(known: TasksContext) -> NotebookPlan:
 
 
 def _create(call: OpenCall, known: TasksContext, wanted: _Wanted) -> CallAnswered:
-    tasks = plans.begun(wanted.subtasks)
+    tasks = plans.started(wanted.subtasks)
     plan = NotebookPlan(
         id=plans.next_plan_id(known),
         name=wanted.name,
@@ -89,7 +96,7 @@ def _finish_plan(call: OpenCall, known: TasksContext, wanted: _Ended) -> CallAns
 
 
 def _view_plan(call: OpenCall, known: TasksContext, _: OpenValue) -> CallAnswered:
-    return CallAnswered(result=told(call, history_text(known.historical_plans)))
+    return CallAnswered(result=result_of(call, history_text(known.historical_plans)))
 
 
 def _recover(call: OpenCall, known: TasksContext, wanted: _Found) -> CallAnswered:
@@ -130,7 +137,7 @@ SUBTASK_SCHEMA: dict[str, Any] = {
     "additionalProperties": False,
 }
 
-CREATE = InsideTool(
+CREATE = InWorkflowTool(
     name=plans.CREATE_PLAN,
     description="""\
 Makes a plan for the work at hand: a list of subtasks that are done one after the other. People see it as well. A plan \
@@ -146,7 +153,7 @@ that there is already is kept as abandoned.""",
     answer=planning(_Wanted, _create),
 )
 
-FINISH_PLAN = InsideTool(
+FINISH_PLAN = InWorkflowTool(
     name=plans.FINISH_PLAN,
     description="""\
 Ends the plan: as done, when all of its subtasks are over, or as abandoned, once the person who asked for it \
@@ -168,14 +175,14 @@ says so.""",
     answer=planning(_Ended, _finish_plan),
 )
 
-VIEW_HISTORY = InsideTool(
+VIEW_HISTORY = InWorkflowTool(
     name=plans.VIEW_PLANS,
     description="Lists the plans that are over, the newest first.",
     input_schema={"type": "object", "properties": {}, "additionalProperties": False},
     answer=planning(OpenValue, _view_plan),
 )
 
-RECOVER = InsideTool(
+RECOVER = InWorkflowTool(
     name=plans.RECOVER_PLAN,
     description="Takes a plan up again that is over. A current one is kept as abandoned.",
     input_schema={
@@ -230,12 +237,12 @@ def _finish_subtask(call: OpenCall, known: TasksContext, wanted: _Outcome) -> Ca
 def _view_subtasks(call: OpenCall, known: TasksContext, wanted: _Places) -> CallAnswered:
     current(known)
     found = plans.viewed(known.tasks, wanted.subtask_idx)
-    return CallAnswered(result=told(call, "\n".join(subtask_text(at, task) for at, task in found)))
+    return CallAnswered(result=result_of(call, "\n".join(subtask_text(at, task) for at, task in found)))
 
 
 _PLACE: dict[str, Any] = {"type": "integer", "minimum": 0, "description": "Of the subtask in the plan, from 0 on."}
 
-REVISE = InsideTool(
+REVISE = InWorkflowTool(
     name=plans.REVISE_PLAN,
     description="""\
 Changes the plan by one subtask: adds it before the one with this number, rewrites it, or deletes it.""",
@@ -252,7 +259,7 @@ Changes the plan by one subtask: adds it before the one with this number, rewrit
     answer=planning(_Revision, _revise),
 )
 
-UPDATE = InsideTool(
+UPDATE = InWorkflowTool(
     name=plans.UPDATE_SUBTASK,
     description=f"""\
 Begins a subtask, puts it back or gives it up. One at a time is in progress, and those before it are over. Report one \
@@ -269,7 +276,7 @@ that is done with {plans.FINISH_SUBTASK}.""",
     answer=planning(_Move, _update),
 )
 
-FINISH_SUBTASK = InsideTool(
+FINISH_SUBTASK = InWorkflowTool(
     name=plans.FINISH_SUBTASK,
     description="Marks a subtask as done, with what came of it; the next one starts.",
     input_schema={
@@ -281,7 +288,7 @@ FINISH_SUBTASK = InsideTool(
                 "minLength": 1,
                 "maxLength": plans.OUTCOME_CHARS,
                 "description": """\
-What there is now: the facts, the numbers, the path of a file; not that you did it. Write what is long into a file, \
+What there is now: the analysis, the numbers, the path of a file; not that you did it. Write what is long into a file, \
 and name that.""",
             },
         },
@@ -291,7 +298,7 @@ and name that.""",
     answer=planning(_Outcome, _finish_subtask),
 )
 
-VIEW = InsideTool(
+VIEW = InWorkflowTool(
     name=plans.VIEW_SUBTASKS,
     description="Shows subtasks of the plan with all that is known of them.",
     input_schema={

@@ -4,11 +4,11 @@
 
 from pydantic import ValidationError
 
-from longhaul.agent.decisions.session_tools.session_tool import InsideTool, failed, reading, told
+from longhaul.agent.decisions.session_tools.session_tool import InWorkflowTool, failed, reading, result_of
 from longhaul.agent.entries import CallAnswered
-from longhaul.agent.fold.agent_state import OpenCall
-from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.plain.values import OpenValue
+from longhaul.agent.reducer.agent_state import OpenCall
+from longhaul.agent.reducer.session_state import SessionState
 from longhaul.agent.values.permission import PermissionMode
 from longhaul.agent.values.plans import PLAN_ENTER, PLAN_EXIT, on_text, over_text
 from longhaul.agent.values.tasks import BadTodos, Todo, replaced, tasks_text
@@ -21,23 +21,23 @@ class _Plan(OpenValue):
     plan: str
 
 
-def _enter(call: OpenCall, ledger: Ledger) -> CallAnswered:
-    plan = ledger.state.plan_mode_context.model_copy(update={"active": True})
-    text = on_text(plan, may_exit=PLAN_EXIT in ledger.provided.tools)
-    return CallAnswered(result=told(call, text), plan=plan)
+def _enter(call: OpenCall, session: SessionState) -> CallAnswered:
+    plan = session.state.plan_mode_context.model_copy(update={"active": True})
+    text = on_text(plan, may_exit=PLAN_EXIT in session.provided.tools)
+    return CallAnswered(result=result_of(call, text), plan=plan)
 
 
-def _exit(call: OpenCall, ledger: Ledger) -> CallAnswered:
+def _exit(call: OpenCall, session: SessionState) -> CallAnswered:
     try:
         approved = _Plan.model_validate_json(call.input).plan
     except ValidationError:
         return failed(call, "plan: the text of the plan is missing")
-    plan = ledger.state.plan_mode_context.model_copy(update={"active": False})
-    return CallAnswered(result=told(call, _approved(call, ledger, approved)), plan=plan)
+    plan = session.state.plan_mode_context.model_copy(update={"active": False})
+    return CallAnswered(result=result_of(call, _approved(call, session, approved)), plan=plan)
 
 
-def _approved(call: OpenCall, ledger: Ledger, plan: str) -> str:
-    mode = ledger.state.permission_context.mode
+def _approved(call: OpenCall, session: SessionState, plan: str) -> str:
+    mode = session.state.permission_context.mode
     before = PermissionMode.DEFAULT if mode is PermissionMode.PLAN else mode
     who = f" by {call.approver}" if call.approver else ""
     if not call.edited:
@@ -45,7 +45,7 @@ def _approved(call: OpenCall, ledger: Ledger, plan: str) -> str:
     return f"{over_text(before.value)} Your plan was changed and approved{who}; carry out this one:\n\n{plan}"
 
 
-PLAN_ENTER_TOOL = InsideTool(
+PLAN_ENTER_TOOL = InWorkflowTool(
     name=PLAN_ENTER,
     description="""\
 Begins plan mode, for work that should be thought through before anything changes. Until a person has approved your \
@@ -54,7 +54,7 @@ plan, only calls run that change nothing.""",
     answer=_enter,
 )
 
-PLAN_EXIT_TOOL = InsideTool(
+PLAN_EXIT_TOOL = InWorkflowTool(
     name=PLAN_EXIT,
     description="""\
 Hands your plan to a person. Approved, perhaps with changes, it ends plan mode, and you carry it out; denied, you read \
@@ -80,15 +80,15 @@ class _Todos(OpenValue):
     todos: tuple[Todo, ...]
 
 
-def _todo_write(call: OpenCall, ledger: Ledger, wanted: _Todos) -> CallAnswered:
+def _todo_write(call: OpenCall, session: SessionState, wanted: _Todos) -> CallAnswered:
     try:
-        tasks = replaced(ledger.state.tasks_context.tasks, wanted.todos)
+        tasks = replaced(session.state.tasks_context.tasks, wanted.todos)
     except BadTodos as error:
         return failed(call, str(error))
-    return CallAnswered(result=told(call, tasks_text(tasks)), tasks=tasks)
+    return CallAnswered(result=result_of(call, tasks_text(tasks)), tasks=tasks)
 
 
-TODO_WRITE = InsideTool(
+TODO_WRITE = InWorkflowTool(
     name="todo_write",
     description="""\
 Writes the list of tasks for the work at hand, in the place of the list before; people see it as well.
@@ -125,8 +125,8 @@ class _Wanted(OpenValue):
     to_activate: tuple[str, ...]
 
 
-def _reset(call: OpenCall, ledger: Ledger) -> CallAnswered:
-    groups = ledger.spec.tool_groups
+def _reset(call: OpenCall, session: SessionState) -> CallAnswered:
+    groups = session.spec.tool_groups
     try:
         wanted = _Wanted.model_validate_json(call.input).to_activate
     except ValidationError:
@@ -136,10 +136,10 @@ def _reset(call: OpenCall, ledger: Ledger) -> CallAnswered:
         return failed(call, f"to_activate: there is no group {unknown[0]!r}; the groups are: {known}")
     active = tuple(name for name in groups if name in wanted)
     lines = [f"- {name}: {', '.join(groups[name].tools)}" for name in active] or ["none"]
-    return CallAnswered(result=told(call, "\n".join(("Active groups now:", *lines))), groups=active)
+    return CallAnswered(result=result_of(call, "\n".join(("Active groups now:", *lines))), groups=active)
 
 
-RESET_TOOL = InsideTool(
+RESET_TOOL = InWorkflowTool(
     name=RESET,
     description="""\
 Chooses which groups of tools you have besides those that are always there. Give all that you need: a group that is \

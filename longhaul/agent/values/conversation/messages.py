@@ -1,8 +1,8 @@
 """Keeps with a block what its provider wants back, and nobody else can read: signatures, phases.
 
-Messages and the blocks they are made of: what the model, a person and the record all read.
+Messages and the blocks they are made of: what the model, a person and the journal all read.
 
-Names and states are AgentScope v2's (agentscope/message). Two differences, both for the sake of the record:
+Names and states are AgentScope v2's (agentscope/message). Two differences, both for the sake of the journal:
 ids and times come from outside (the workflow's clock), never from a global; and the unit is one message per
 model call and per tool result, because each crosses the history once. `agent.views.transcript` folds them into the
 one assistant message per reply that a reader expects.
@@ -248,7 +248,7 @@ class Msg(OpenValue):
     id: str = sparse("")
     metadata: dict[str, Any] = sparse({})
     created_at: str = sparse("")
-    """ISO 8601 with zone; empty until the record has stamped it."""
+    """ISO 8601 with zone; empty until the journal has stamped it."""
     usage: Usage | None = sparse(None)
     finished_at: str = sparse("")
     finished_reason: FinishedReason | None = sparse(None)
@@ -288,7 +288,7 @@ class Msg(OpenValue):
 
 
 def with_content(message: Msg, content: Sequence[ContentBlock]) -> Msg:
-    """The message with other content, made anew: a copy would keep what was measured."""
+    """The message with other content, made again: a copy would keep what was measured."""
     return Msg.model_validate({**dict(message), "content": tuple(content)})
 
 
@@ -328,18 +328,18 @@ Content = str | Iterable[ContentBlock | dict[str, Any]]
 
 
 def UserMsg(name: str, content: Content, **fields: Any) -> Msg:  # noqa: N802  the seed's name
-    return Msg.model_validate({"name": name, "role": "user", "content": _listed(content), **fields})
+    return Msg.model_validate({"name": name, "role": "user", "content": _as_tuple(content), **fields})
 
 
 def AssistantMsg(name: str, content: Content, **fields: Any) -> Msg:  # noqa: N802  the seed's name
-    return Msg.model_validate({"name": name, "role": "assistant", "content": _listed(content), **fields})
+    return Msg.model_validate({"name": name, "role": "assistant", "content": _as_tuple(content), **fields})
 
 
 def SystemMsg(name: str, content: Content, **fields: Any) -> Msg:  # noqa: N802  the seed's name
-    return Msg.model_validate({"name": name, "role": "system", "content": _listed(content), **fields})
+    return Msg.model_validate({"name": name, "role": "system", "content": _as_tuple(content), **fields})
 
 
-def _listed(content: Content) -> object:
+def _as_tuple(content: Content) -> object:
     return content if isinstance(content, str) else tuple(content)
 
 
@@ -358,7 +358,7 @@ FRAME_TOKENS = 8
 
 
 def outside_tokens(message: Msg) -> int:
-    """Tokens of a message that came from outside or that the record made itself."""
+    """Tokens of a message that came from outside or that the journal made itself."""
     names = sum(text_tokens(call.name) for call in message.get_tool_calls())
     parts = (part for block in message.content for part in parts_of(block))
     return FRAME_TOKENS + names + sum(text_tokens(part) if isinstance(part, str) else DATA_TOKENS for part in parts)
@@ -475,7 +475,7 @@ def ends_as(stop: StopReason) -> FinishedReason:
 
 MOST_ROUNDS = 20
 """Questions of one call, one after the other."""
-WARNING = "The answer goes to that server, and stands in this session's record: give no passwords."
+WARNING = "The answer goes to that server, and stands in this session's journal: give no passwords."
 
 
 class ServerQuestion(OpenValue):

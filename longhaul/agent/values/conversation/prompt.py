@@ -135,16 +135,16 @@ LIMIT_OF_FORM = (
 
 def hint_message(hint: str, source: str) -> Msg:
     """Words for the model that no person said, for the end of the context: in the system prompt they would make the
-    provider read everything anew."""
+    provider read everything again."""
     return Msg(name="longhaul", role="user", content=(HintBlock(hint=hint, source=source),))
 
 
-def cut_short(begun_calls: Sequence[str]) -> str:
+def cut_short(started_calls: Sequence[str]) -> str:
     """What the model is told behind an answer of its own that was interrupted."""
     told = "Your answer was interrupted here, before it was finished: nothing more of it was said."
-    if not begun_calls:
+    if not started_calls:
         return told
-    names = ", ".join(repr(name) for name in begun_calls)
+    names = ", ".join(repr(name) for name in started_calls)
     return f"{told} You were writing calls ({names}): they were dropped, and none of them ran."
 
 

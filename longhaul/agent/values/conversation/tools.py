@@ -1,10 +1,10 @@
-"""A descriptor is what the record knows of a tool: enough to decide, to schedule and to tell the model.
+"""A descriptor is what the journal knows of a tool: enough to decide, to schedule and to tell the model.
 
 Call runs: what a worker tells of one in the metadata of its result, for whoever reads the message.
 
 An answer in a form that was asked for: the finish function that gives it, and the value in a reply that has ended.
 
-The value stands once in the record, as the arguments of the call: here it is read from there.
+The value stands once in the journal, as the arguments of the call: here it is read from there.
 """
 
 import json

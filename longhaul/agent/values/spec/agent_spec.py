@@ -79,8 +79,8 @@ class ModelConfig(Value):
     call_timeout_seconds: float = sparse(1800, gt=0, le=10**11)
     """How long one attempt may take in all."""
     silence_seconds: float | None = sparse(None, gt=0, le=10**11)
-    """How long an answer that has begun may be silent before the call is made anew; None = a minute where the provider
-    is known to say something more often, and ten where a model may think unheard."""
+    """How long an answer that has started may be silent before the call is made again; None = a minute where the
+    provider is known to say something more often, and ten where a model may think unheard."""
     context_length: int | None = sparse(None, ge=1000, le=10**15)
     """Tokens that the model's window holds; None = known from the model's name."""
 
@@ -244,7 +244,7 @@ class AgentSpec(Value):
     """Code of the workers' operator that makes its replies, in the place of a model; empty: a model reasons and acts.
     What the code asks its model is asked of `model`, which it may do without."""
     kind_config: dict[str, bool | int | float | str] = sparse({}, max_length=50)
-    """What that code reads as `KindSession.config`."""
+    """What that code reads as `CustomAgentSession.config`."""
     model: FullModelName = Field(default="", max_length=1000)
     """`anthropic:NAME`, `openai:NAME` (Responses), `openai-chat:NAME` (Chat Completions), `scripted:FILE`; or the name
     of a profile, of `models` or of the workers' operator."""
@@ -304,7 +304,7 @@ class AgentSpec(Value):
     """Around commands of Bash: those that run unasked, or all; what the workers want more strictly holds."""
     sandbox_network: bool | None = sparse(None)
     """Whether a command in a sandbox reaches the network; None = as the workers say."""
-    on_doubt: Literal["tell", "ask"] = sparse("tell")
+    on_unknown_outcome: Literal["tell", "ask"] = sparse("tell")
     """When nobody knows whether a call ran: the model is told and goes on, or the reply waits until somebody says."""
     offloader: OffloaderName = sparse("workspace", max_length=1000)
     """Where dropped text is kept: `workspace`, `redis`, `none`, or `module:name` on the worker."""

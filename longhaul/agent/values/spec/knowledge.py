@@ -25,7 +25,7 @@ from longhaul.agent.values.conversation.prompt import hint_message
 MemoryMode = Literal["agent_control", "static_control", "both"]
 """By tools that the model calls when it sees fit; before and behind each reply, unasked; or both."""
 
-RECORD, RETRIEVE, RETRIEVE_KNOWLEDGE = "record_to_memory", "retrieve_from_memory", "retrieve_knowledge"
+JOURNAL, RETRIEVE, RETRIEVE_KNOWLEDGE = "record_to_memory", "retrieve_from_memory", "retrieve_knowledge"
 """Names of the tools."""
 MEMORY_SOURCE, KNOWLEDGE_SOURCE = "long_term_memory", "knowledge_bases"
 """Of hints."""
@@ -66,14 +66,14 @@ def by_tools(mode: MemoryMode | None) -> bool:
 
 def tools_of(memory: MemoryMode | None, bases: tuple[str, ...], knowledge: MemoryMode) -> tuple[str, ...]:
     """Those that an agent has by these settings."""
-    of_memory = (RECORD, RETRIEVE) if by_tools(memory) else ()
+    of_memory = (JOURNAL, RETRIEVE) if by_tools(memory) else ()
     return (*of_memory, RETRIEVE_KNOWLEDGE) if bases and by_tools(knowledge) else of_memory
 
 
 def check_named(tools: Iterable[str]) -> None:
     """Raise ValueError for a tool that comes with a setting, and not by its name."""
     settings = {
-        RECORD: 'long_term_memory_mode = "agent_control"',
+        JOURNAL: 'long_term_memory_mode = "agent_control"',
         RETRIEVE: 'long_term_memory_mode = "agent_control"',
         RETRIEVE_KNOWLEDGE: 'knowledge_bases = ["NAME"] and knowledge_mode = "agent_control"',
     }
@@ -183,7 +183,7 @@ class ProjectFile:
 def skill_instructions(skills: Sequence[Skill], project: Sequence[ProjectFile] = (), *, by_tool: bool = False) -> str:
     """The part `skills` of the system prompt; empty when there is nothing to say. `by_tool`: the agent has the tool
     Skill, so that it needs no paths."""
-    listed = _listed([skill for skill in skills if skill.description], by_tool=by_tool)
+    listed = _list_skills([skill for skill in skills if skill.description], by_tool=by_tool)
     return "\n\n".join(filter(None, (_project(project), listed)))
 
 
@@ -224,7 +224,7 @@ def _occurs(trigger: str, request: str) -> bool:
     return re.search(before + pattern + after, request, re.IGNORECASE) is not None
 
 
-def _listed(skills: Sequence[Skill], *, by_tool: bool) -> str:
+def _list_skills(skills: Sequence[Skill], *, by_tool: bool) -> str:
     if not skills:
         return ""
     if by_tool:

@@ -16,7 +16,7 @@ _OUR_TAG = tag_of("system-info")
 _FIELDS = {
     "task_overview": "What the user wants, its limits, and how success is judged.",
     "current_state": "What is done, with files, commands and results.",
-    "important_discoveries": "Facts, decisions with reasons, errors and what solved them, what did not work.",
+    "important_discoveries": "Analysis, decisions with reasons, errors and what solved them, what did not work.",
     "next_steps": "What is left to do, in order, with what blocks it.",
     "context_to_preserve": "Preferences, promises, names, times, and open questions.",
 }
@@ -60,12 +60,12 @@ def fill(template: str, fields: Mapping[str, Any]) -> str:
 
     def put(found: re.Match[str]) -> str:
         name = found["field"]
-        return shown(fields.get(name)) if name else found[0][0]
+        return field_text(fields.get(name)) if name else found[0][0]
 
     return _MARKS.sub(put, template)
 
 
-def shown(value: Any) -> str:
+def field_text(value: Any) -> str:
     """A field's value as text: strings as they are, lists as lines, all else as JSON; our own tags made harmless."""
     match value:
         case None:

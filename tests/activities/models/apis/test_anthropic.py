@@ -311,9 +311,9 @@ async def test_an_overload_inside_the_stream_is_worth_a_retry(by_wire: Caller, w
     with pytest.raises(Exception, match="Overloaded") as caught:
         await by_wire.call("anthropic:claude-haiku-4-5", "Hi")
 
-    verdict = judge(caught.value)
-    assert (verdict.kind, verdict.error_type) == ("retry", "upstream")
-    assert verdict.sentence == "The model's provider is overloaded (HTTP 529): Overloaded"
+    action = judge(caught.value)
+    assert (action.kind, action.error_type) == ("retry", "upstream")
+    assert action.sentence == "The model's provider is overloaded (HTTP 529): Overloaded"
 
 
 @pytest.mark.parametrize("cut", [30, 200, 600])

@@ -64,7 +64,7 @@ async def test_a_broken_connection_goes_on_behind_the_last_event(openai: KeepsAn
     assert (openai.made[0]["background"], openai.made[0]["store"]) == (True, True)
 
 
-async def test_the_next_attempt_picks_up_what_the_one_before_has_begun(openai: KeepsAnswers) -> None:
+async def test_the_next_attempt_picks_up_what_the_one_before_has_started(openai: KeepsAnswers) -> None:
     kept = await half_told(openai)
 
     async with worker(openai) as second:

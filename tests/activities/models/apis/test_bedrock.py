@@ -179,19 +179,19 @@ AT_AWS: list[tuple[int, str, str, tuple[str, str]]] = [
 @pytest.mark.proves("F6")
 @pytest.mark.parametrize("told", AT_AWS, ids=[f"{code}: {message}" for _, code, message, _ in AT_AWS])
 async def test_the_verdict_fits_what_bedrock_says(wire: Wire, told: tuple[int, str, str, tuple[str, str]]) -> None:
-    status, code, message, verdict = told
+    status, code, message, action = told
     headers = {"content-type": "application/json", "x-amzn-errortype": f"{code}:http://internal.amazon.com/coral/"}
     wire.answers = [Answer(json.dumps({"message": message}).encode(), status, headers)] * 3
     error = await failure(wire, "bedrock")
 
-    assert (judge(error).kind, judge(error).error_type) == verdict
-    assert message[:60] in judge(error).sentence or verdict == KEY
+    assert (judge(error).kind, judge(error).error_type) == action
+    assert message[:60] in judge(error).sentence or action == KEY
     assert is_turned_away(error) == (status != 408)
     assert len(wire.heads) == 1
 
 
 @pytest.mark.parametrize(
-    ("kind", "message", "verdict"),
+    ("kind", "message", "action"),
     [
         ("throttlingException", "Too many tokens, please wait before trying again.", ("retry", "rate_limit")),
         ("internalServerException", "It broke.", ("retry", "upstream")),
@@ -201,12 +201,12 @@ async def test_the_verdict_fits_what_bedrock_says(wire: Wire, told: tuple[int, s
     ],
 )
 async def test_so_does_what_it_says_in_the_midst_of_a_stream(
-    wire: Wire, kind: str, message: str, verdict: tuple[str, str]
+    wire: Wire, kind: str, message: str, action: tuple[str, str]
 ) -> None:
     wire.answers = [Answer(converse_begins("Fair wi") + failing(kind, message))]
 
     error = await failure(wire, "bedrock")
 
-    assert (judge(error).kind, judge(error).error_type) == verdict
+    assert (judge(error).kind, judge(error).error_type) == action
     assert not is_turned_away(error)
     assert len(wire.heads) == 1

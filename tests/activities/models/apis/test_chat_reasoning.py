@@ -19,7 +19,7 @@ from tests.activities.models.wire import Answer, Wire, chat_chunk, chat_says, ch
 GO: list[Msg] = [UserMsg("user", "How is the weather?")]
 
 
-def call_piece(call_id: str, index: int = 0, **more: Any) -> dict[str, Any]:
+def call_delta(call_id: str, index: int = 0, **more: Any) -> dict[str, Any]:
     function = {"name": "weather", "arguments": "{}"}
     return {"index": index, "id": call_id, "type": "function", "function": function, **more}
 
@@ -40,7 +40,7 @@ async def test_reasoning_goes_back_under_the_name_under_which_it_came(
     by_wire: Caller, wire: Wire, field: str, model: str
 ) -> None:
     wire.answers = [
-        calling({field: f"Step {number}, "}, {field: "I look."}, calls=(call_piece(f"c{number}"),))
+        calling({field: f"Step {number}, "}, {field: "I look."}, calls=(call_delta(f"c{number}"),))
         for number in range(4)
     ] + [Answer(chat_says("Rain."))]
     messages = GO
@@ -56,7 +56,7 @@ async def test_reasoning_goes_back_under_the_name_under_which_it_came(
 @pytest.mark.parametrize("tag", ["think", "thinking", "thought"])
 async def test_a_thought_in_tags_goes_back_in_front_of_the_text(by_wire: Caller, wire: Wire, tag: str) -> None:
     wire.answers = [
-        calling({"content": f"<{tag}>Hm."}, {"content": f"</{tag}>\n\n"}, calls=(call_piece("c1"),)),
+        calling({"content": f"<{tag}>Hm."}, {"content": f"</{tag}>\n\n"}, calls=(call_delta("c1"),)),
         Answer(chat_says(f"<{tag}>So.</{tag}>\n\nRain.")),
         Answer(chat_says("Still.")),
     ]
@@ -75,7 +75,7 @@ async def test_a_thought_in_tags_goes_back_in_front_of_the_text(by_wire: Caller,
 
 async def test_of_two_fields_with_the_same_one_is_kept(by_wire: Caller, wire: Wire) -> None:
     said = {"reasoning": "Hm.", "reasoning_content": "Hm."}
-    wire.answers = [calling(said, calls=(call_piece("c1"),)), Answer(chat_says("Rain."))]
+    wire.answers = [calling(said, calls=(call_delta("c1"),)), Answer(chat_says("Rain."))]
 
     messages = await step(by_wire, "openai-chat:glm-5", GO)
     await step(by_wire, "openai-chat:glm-5", messages)
@@ -106,7 +106,7 @@ WHOLE = [
 async def test_details_go_back_whole_and_in_order(by_wire: Caller, wire: Wire, beside: dict[str, Any]) -> None:
     deltas = [{"reasoning_details": [detail]} for detail in DETAILS]
     deltas[0] |= beside
-    wire.answers = [calling(*deltas, calls=(call_piece("c1"), call_piece("c2", 1))), Answer(chat_says("Rain."))]
+    wire.answers = [calling(*deltas, calls=(call_delta("c1"), call_delta("c2", 1))), Answer(chat_says("Rain."))]
 
     messages = await step(by_wire, "openai-chat:anthropic/claude-opus-4.5", GO)
     await step(by_wire, "openai-chat:anthropic/claude-opus-4.5", messages)
@@ -121,7 +121,7 @@ async def test_details_go_back_whole_and_in_order(by_wire: Caller, wire: Wire, b
 
 @pytest.mark.parametrize("details", ["text", 3, [None], ["x"], [{}], [{"type": 3}], [{"type": "reasoning.text"}], {}])
 async def test_odd_details_harm_nothing(by_wire: Caller, wire: Wire, details: object) -> None:
-    wire.answers = [calling({"reasoning_details": details}, calls=(call_piece("c1"),)), Answer(chat_says("Rain."))]
+    wire.answers = [calling({"reasoning_details": details}, calls=(call_delta("c1"),)), Answer(chat_says("Rain."))]
 
     messages = await step(by_wire, "openai-chat:some/model", GO)
     await step(by_wire, "openai-chat:some/model", messages)
@@ -137,8 +137,8 @@ def signed(signature: str) -> dict[str, Any]:
 @pytest.mark.proves("F6")
 async def test_a_signature_of_geminis_goes_back_with_its_call(by_wire: Caller, wire: Wire) -> None:
     wire.answers = [
-        calling(calls=(call_piece("c1", **signed("c2ln-1")), call_piece("c2", 1))),
-        calling(calls=(call_piece("c3", **signed("c2ln-2")),)),
+        calling(calls=(call_delta("c1", **signed("c2ln-1")), call_delta("c2", 1))),
+        calling(calls=(call_delta("c3", **signed("c2ln-2")),)),
         Answer(chat_says("Rain.")),
     ]
     messages = GO
@@ -155,7 +155,7 @@ async def test_a_signature_of_geminis_goes_back_with_its_call(by_wire: Caller, w
     "extra", [None, "x", {}, {"google": None}, {"google": {"thought_signature": 7}}, {"other": {}}]
 )
 async def test_another_extra_content_is_not_kept(by_wire: Caller, wire: Wire, extra: object) -> None:
-    wire.answers = [calling(calls=(call_piece("c1", extra_content=extra),))]
+    wire.answers = [calling(calls=(call_delta("c1", extra_content=extra),))]
 
     messages = await step(by_wire, "openai-chat:gemini-3-pro", GO)
 
@@ -197,8 +197,8 @@ def answer_of(model: str) -> Answer:
     if model == CLAUDE:
         return Answer(claude_turn(("From Claude.", "c2ln-of-claude"), "", ("toolu_1", "weather", {})))
     if model == DEEPSEEK:
-        return calling({"reasoning_content": "From DeepSeek alone."}, calls=(call_piece("c1"),))
-    return calling(calls=(call_piece("c2", **signed("c2ln-of-gemini")),))
+        return calling({"reasoning_content": "From DeepSeek alone."}, calls=(call_delta("c1"),))
+    return calling(calls=(call_delta("c2", **signed("c2ln-of-gemini")),))
 
 
 @pytest.mark.parametrize("first", [DEEPSEEK, GEMINI, CLAUDE])

@@ -46,8 +46,8 @@ async def test_what_was_kept_of_a_conversation_changes_no_request(model: str, wi
         await by_wire.call(model, variant)
         await by_wire.call(model, [message.model_copy() for message in variant])
 
-    for kept, anew in zip(wire.bodies[::2], wire.bodies[1::2], strict=True):
-        assert kept == anew
+    for kept, again in zip(wire.bodies[::2], wire.bodies[1::2], strict=True):
+        assert kept == again
 
 
 def conversation(steps: int) -> list[Msg]:

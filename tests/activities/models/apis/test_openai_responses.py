@@ -220,8 +220,8 @@ async def test_a_failure_inside_the_stream_gets_its_verdict(
     with pytest.raises(Exception, match=r"Oh|Slow|Bad|Too long|No money") as caught:
         await by_wire.call("openai:gpt-5.1", "Hi")
 
-    verdict = judge(caught.value)
-    assert (verdict.kind, verdict.error_type) == (kind, error_type)
+    action = judge(caught.value)
+    assert (action.kind, action.error_type) == (kind, error_type)
 
 
 @pytest.mark.parametrize("cut", [150, 420])

@@ -25,7 +25,7 @@ SIGN_PAIRS = [(model, sign) for model, signs in SIGNS.items() for sign in signs]
 
 @asynccontextmanager
 async def slow_to_end(model: str, sign: bytes, pauses: int) -> AsyncIterator[Caller]:
-    """Calls a server that has begun an answer, and gives that sign of life so often before it goes on."""
+    """Calls a server that has started an answer, and gives that sign of life so often before it goes on."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()

@@ -59,7 +59,7 @@ async def test_a_turn_has_one_configuration_however_the_model_thinks(
     assert_each_goes_on_where_the_last_one_ended(bodies)
 
 
-async def test_a_turn_that_was_begun_without_thinking_ends_without(by_wire: Caller, wire: Wire) -> None:
+async def test_a_turn_that_was_started_without_thinking_ends_without(by_wire: Caller, wire: Wire) -> None:
     """As by another provider's model; the next turn has it again. With a budget, the first call must have a thought."""
     wire.answers = [Answer(chat_calls("c1", "weather", {})), call(1, thinks=True), call(2, thinks=False)]
     wire.answers += [Answer(claude_says("Rain.")), call(4, thinks=True), Answer(claude_says("Rain."))]

@@ -155,8 +155,8 @@ async def test_a_rate_limit_says_how_long_to_wait(aimock: Aimock, caller: Caller
     with pytest.raises(Exception, match="Slow down") as caught:
         await caller.call(model, "hurry")
 
-    verdict = judge(caught.value)
-    assert (verdict.kind, verdict.delay_seconds, verdict.error_type) == ("retry_after", 17.0, "rate_limit")
+    action = judge(caught.value)
+    assert (action.kind, action.delay_seconds, action.error_type) == ("retry_after", 17.0, "rate_limit")
     assert len(aimock.journal()) == 1
 
 
@@ -165,13 +165,13 @@ class Fault:
     status: int
     kind: str
     message: str
-    verdict: str
+    action: str
     error_type: str
 
 
 FAULTS = [
     Fault(500, "server_error", "Broken", "retry", "upstream"),
-    Fault(503, "server_error", "Away", "retry", "upstream"),
+    Fault(503, "server_error", "ProviderOutage", "retry", "upstream"),
     Fault(401, "authentication_error", "Who are you", "fall_back", "authentication"),
     Fault(400, "invalid_request_error", "prompt is too long: 9 tokens > 8", "compress", "context_overflow"),
     Fault(400, "invalid_request_error", "Bad field", "never", "invalid_request"),
@@ -187,7 +187,7 @@ async def test_a_failed_request_is_sent_once_and_judged(
     with pytest.raises(Exception, match=fault.message) as caught:
         await caller.call(model, "Hi")
 
-    assert (judge(caught.value).kind, judge(caught.value).error_type) == (fault.verdict, fault.error_type)
+    assert (judge(caught.value).kind, judge(caught.value).error_type) == (fault.action, fault.error_type)
     assert len(aimock.journal()) == 1
 
 

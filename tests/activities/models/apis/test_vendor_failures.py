@@ -90,8 +90,8 @@ def begins_of(vendor: str, reason: str = "") -> bytes:
         return chunks(google_chunk({"text": "Fair wi"}, reason=reason or None), done=False)
     if vendor == "cohere":
         return cohere_events(cohere_piece("content-delta", content={"text": "Fair wi"}), reason=reason)
-    begun = [chat_chunk({"role": "assistant", "content": "Fair wi"})]
-    return chunks(*begun, *([chat_chunk({}, reason)] if reason else []), done=bool(reason))
+    started = [chat_chunk({"role": "assistant", "content": "Fair wi"})]
+    return chunks(*started, *([chat_chunk({}, reason)] if reason else []), done=bool(reason))
 
 
 async def failure(wire: Wire, vendor: str, **more: Any) -> Exception:
@@ -109,19 +109,19 @@ async def test_a_pause_that_is_asked_for_is_heard(wire: Wire, vendor: str) -> No
     headers = {"content-type": "application/json", "retry-after": "7"}
     wire.answers = [Answer(error_body(vendor, 429, "slow down", "rate_limit_error"), 429, headers)]
 
-    verdict = judge(await failure(wire, vendor))
+    action = judge(await failure(wire, vendor))
 
-    assert (verdict.kind, verdict.delay_seconds) == ("retry_after", 7)
+    assert (action.kind, action.delay_seconds) == ("retry_after", 7)
 
 
 @pytest.mark.parametrize("vendor", WIRES)
 async def test_a_stream_that_breaks_off_or_falls_silent_is_no_answer(wire: Wire, vendor: str) -> None:
-    begun = begins_of(vendor)
+    started = begins_of(vendor)
     as_there = vendor == "bedrock"
     wire.answers = [
-        Answer(begun, chunked=as_there),
-        Answer(begun, whole=False, chunked=as_there),
-        Answer(begun, whole=False, then_wait=True, chunked=as_there),
+        Answer(started, chunked=as_there),
+        Answer(started, whole=False, chunked=as_there),
+        Answer(started, whole=False, then_wait=True, chunked=as_there),
     ]
 
     ended, cut = await failure(wire, vendor), await failure(wire, vendor)

@@ -12,7 +12,7 @@ import httpx2
 import openai
 import pytest
 
-from longhaul.activities.models.failures.failure_classification import FailureVerdict, judge
+from longhaul.activities.models.failures.failure_classification import FailureAction, judge
 
 
 @asynccontextmanager
@@ -27,17 +27,17 @@ async def server(answer: bytes, tls: ssl.SSLContext | None = None) -> AsyncItera
         yield listening.sockets[0].getsockname()[1]
 
 
-async def called(url: str, proxy: str | None = None) -> list[FailureVerdict]:
+async def called(url: str, proxy: str | None = None) -> list[FailureAction]:
     """By both SDKs."""
-    verdicts = []
+    actions = []
     for kind in (openai.AsyncOpenAI, anthropic.AsyncAnthropic):
         http = httpx2.AsyncClient(proxy=proxy) if proxy else None
         client = kind(api_key="k", base_url=url, max_retries=0, http_client=http)
         with pytest.raises((openai.APIConnectionError, anthropic.APIConnectionError)) as failed:
             await client.post("/messages", cast_to=object, body={})
         await client.close()
-        verdicts.append(judge(failed.value))
-    return verdicts
+        actions.append(judge(failed.value))
+    return actions
 
 
 def certificate(folder: Path) -> ssl.SSLContext:
@@ -50,8 +50,8 @@ def certificate(folder: Path) -> ssl.SSLContext:
 
 
 async def test_a_name_that_nobody_has_is_no_outage() -> None:
-    for verdict in await called("http://no-such-host.invalid/v1"):
-        assert (verdict.kind, verdict.sentence) == (
+    for action in await called("http://no-such-host.invalid/v1"):
+        assert (action.kind, action.sentence) == (
             "few_tries",
             "No server is named no-such-host.invalid; check base_url.",
         )
@@ -61,22 +61,22 @@ async def test_a_port_where_nobody_listens_may_be_a_server_that_starts() -> None
     async with server(b"") as port:
         pass
 
-    for verdict in await called(f"http://127.0.0.1:{port}/v1"):
-        assert (verdict.kind, verdict.sentence) == ("retry", f"No server accepts connections at 127.0.0.1:{port}.")
+    for action in await called(f"http://127.0.0.1:{port}/v1"):
+        assert (action.kind, action.sentence) == ("retry", f"No server accepts connections at 127.0.0.1:{port}.")
 
 
 async def test_a_certificate_that_nobody_vouches_for_is_said(tmp_path: Path) -> None:
     async with server(b"", certificate(tmp_path)) as port:
-        for verdict in await called(f"https://localhost:{port}/v1"):
-            assert (verdict.kind, verdict.error_type) == ("fall_back", "setup")
-            assert verdict.sentence == f"The certificate of localhost:{port} is not accepted: self-signed certificate."
+        for action in await called(f"https://localhost:{port}/v1"):
+            assert (action.kind, action.error_type) == ("fall_back", "setup")
+            assert action.sentence == f"The certificate of localhost:{port} is not accepted: self-signed certificate."
 
 
 async def test_a_server_without_tls_is_said() -> None:
     async with server(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
-        for verdict in await called(f"https://localhost:{port}/v1"):
-            assert (verdict.kind, verdict.error_type) == ("fall_back", "setup")
-            assert "does not speak TLS; write http:// into base_url" in verdict.sentence
+        for action in await called(f"https://localhost:{port}/v1"):
+            assert (action.kind, action.error_type) == ("fall_back", "setup")
+            assert "does not speak TLS; write http:// into base_url" in action.sentence
 
 
 @pytest.mark.parametrize(
@@ -84,6 +84,6 @@ async def test_a_server_without_tls_is_said() -> None:
 )
 async def test_a_proxy_says_why_it_lets_nobody_through(line: str, kind: str) -> None:
     async with server(f"HTTP/1.1 {line}\r\ncontent-length: 0\r\n\r\n".encode()) as port:
-        for verdict in await called("https://models.example/v1", proxy=f"http://127.0.0.1:{port}"):
-            assert verdict.kind == kind
-            assert f"did not connect it to the model's provider: {line}." in verdict.sentence
+        for action in await called("https://models.example/v1", proxy=f"http://127.0.0.1:{port}"):
+            assert action.kind == kind
+            assert f"did not connect it to the model's provider: {line}." in action.sentence

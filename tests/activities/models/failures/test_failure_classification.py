@@ -88,9 +88,9 @@ def test_only_known_classes_have_no_row_closer_than_the_root_of_their_sdk() -> N
 def test_every_error_code_of_anthropic_has_a_verdict_with_a_cause() -> None:
     kinds = set()
     for status, code in ERROR_CLASSES:
-        verdict = judge(claude_error(status, message="words", code=code or ""))
-        kinds.add(verdict.kind)
-        assert verdict.error_type != "internal", (status, code)
+        action = judge(claude_error(status, message="words", code=code or ""))
+        kinds.add(action.kind)
+        assert action.error_type != "internal", (status, code)
     assert kinds == {"retry", "fall_back", "compress", "repair", "never"}
 
 
@@ -192,10 +192,10 @@ OTHERS: list[tuple[Exception, str, str]] = [
 
 @pytest.mark.parametrize(("error", "kind", "error_type"), [*CLAUDE, *GPT, *OTHERS])
 def test_the_verdict_fits_the_failure(error: Exception, kind: str, error_type: str) -> None:
-    verdict = judge(error)
+    action = judge(error)
 
-    assert (verdict.kind, verdict.error_type) == (kind, error_type)
-    assert verdict.delay_seconds is None
+    assert (action.kind, action.error_type) == (kind, error_type)
+    assert action.delay_seconds is None
 
 
 @pytest.mark.parametrize(
@@ -208,11 +208,11 @@ def test_the_verdict_fits_the_failure(error: Exception, kind: str, error_type: s
     ],
 )
 def test_who_has_too_many_tools_is_told_what_to_do(words: str) -> None:
-    verdict = judge(gpt_error(400, "array_above_max_length", words))
+    action = judge(gpt_error(400, "array_above_max_length", words))
 
-    assert (verdict.kind, verdict.error_type) == ("fall_back", "invalid_request")
-    assert "more tools than this model's provider takes: name fewer (`enable_tools`" in verdict.sentence
-    assert words in verdict.sentence
+    assert (action.kind, action.error_type) == ("fall_back", "invalid_request")
+    assert "more tools than this model's provider takes: name fewer (`enable_tools`" in action.sentence
+    assert words in action.sentence
 
 
 def test_a_bad_address_that_the_sdk_calls_a_connection_error_is_not_retried() -> None:

@@ -85,10 +85,10 @@ async def test_a_call_that_would_wait_long_is_given_back(by_wire: Caller, wire: 
     with pytest.raises(HeldBack) as caught:
         await by_wire.call(CHAT, "Hi")
 
-    verdict = judge(caught.value)
-    assert (verdict.kind, verdict.error_type) == ("retry_after", "rate_limit")
-    assert verdict.delay_seconds is not None
-    assert 50 < verdict.delay_seconds <= 60.2
+    action = judge(caught.value)
+    assert (action.kind, action.error_type) == ("retry_after", "rate_limit")
+    assert action.delay_seconds is not None
+    assert 50 < action.delay_seconds <= 60.2
     assert len(wire.bodies) == 1
 
 

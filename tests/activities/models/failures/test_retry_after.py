@@ -40,7 +40,7 @@ RESETS: dict[str, tuple[dict[str, str], float | None]] = {
     ),
     "its own word before": ({"retry-after": "3", "x-ratelimit-reset-tokens": "50s"}, 3.0),
     "long past": ({"anthropic-ratelimit-requests-reset": "2026-11-20T10:00:00Z"}, 0.0),
-    "rubbish": ({"x-ratelimit-reset-tokens": "soon", "x-ratelimit-reset": ""}, None),
+    "malformed_input": ({"x-ratelimit-reset-tokens": "soon", "x-ratelimit-reset": ""}, None),
     "not a number": ({"x-ratelimit-reset-tokens": "nan"}, None),
     "another header": ({"x-ratelimit-limit-requests": "60", "x-reset": "5"}, None),
 }
@@ -82,7 +82,7 @@ def google_says(delay: str | None) -> dict[str, Any]:
         (google_says(None), None),
         ({"error": {"message": "retryDelay 39s"}}, None),
         (None, None),
-        ("rubbish", None),
+        ("malformed_input", None),
     ],
 )
 def test_google_says_it_in_the_body(body: object, seconds: float | None) -> None:
@@ -106,6 +106,6 @@ def limited(body: object, **headers: str) -> Exception:
     ],
 )
 def test_the_longest_that_an_answer_asks_for_is_its_verdict(error: Exception, seconds: float) -> None:
-    verdict = judge(error)
+    action = judge(error)
 
-    assert (verdict.kind, verdict.error_type, verdict.delay_seconds) == ("retry_after", "rate_limit", seconds)
+    assert (action.kind, action.error_type, action.delay_seconds) == ("retry_after", "rate_limit", seconds)

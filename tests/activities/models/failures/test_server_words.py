@@ -3,7 +3,7 @@
 import pytest
 
 from longhaul.activities.models.failures.error_bodies import ServerWords, said_in
-from longhaul.activities.models.failures.failure_classification import FailureVerdict, judge, refusal_in
+from longhaul.activities.models.failures.failure_classification import FailureAction, judge, refusal_in
 from tests.activities.models.failures.server_words import (
     FILTERED,
     FILTERED_IMAGES,
@@ -24,8 +24,8 @@ async def failure(wire: Wire, by_wire: Caller, answer: ServerAnswer) -> Exceptio
     return caught.value
 
 
-def short(verdict: FailureVerdict) -> tuple[str, str]:
-    return verdict.kind, verdict.error_type
+def short(action: FailureAction) -> tuple[str, str]:
+    return action.kind, action.error_type
 
 
 @pytest.mark.proves("B7")
@@ -45,20 +45,20 @@ async def test_what_is_too_long_in_another_way_does_not_cost_a_compression(
 
 @pytest.mark.parametrize("answer", SPENT, ids=lambda answer: answer.server)
 async def test_an_account_without_credit_is_not_waited_for(wire: Wire, by_wire: Caller, answer: ServerAnswer) -> None:
-    verdict = judge(await failure(wire, by_wire, answer))
+    action = judge(await failure(wire, by_wire, answer))
 
-    assert short(verdict) == ("fall_back", "rate_limit")
-    assert "quota or credit" in verdict.sentence
+    assert short(action) == ("fall_back", "rate_limit")
+    assert "quota or credit" in action.sentence
 
 
 @pytest.mark.parametrize(("answer", "seconds"), TOO_OFTEN, ids=lambda part: getattr(part, "server", ""))
 async def test_an_account_that_is_asked_too_often_is_waited_for(
     wire: Wire, by_wire: Caller, answer: ServerAnswer, seconds: float | None
 ) -> None:
-    verdict = judge(await failure(wire, by_wire, answer))
+    action = judge(await failure(wire, by_wire, answer))
 
-    assert short(verdict) == ("retry" if seconds is None else "retry_after", "rate_limit")
-    assert verdict.delay_seconds == seconds
+    assert short(action) == ("retry" if seconds is None else "retry_after", "rate_limit")
+    assert action.delay_seconds == seconds
 
 
 @pytest.mark.parametrize("answer", FILTERED, ids=lambda answer: answer.server)

@@ -31,7 +31,7 @@ FREE: dict[str, Exception] = {
     "no connection in time": wrapped(httpx.ConnectTimeout("late")),
     "no key": SetupError("The environment variable is not set."),
 }
-IN_DOUBT: dict[str, Exception] = {
+IN_UNKNOWN_OUTCOME: dict[str, Exception] = {
     **{f"a gateway's {status}": gpt_error(status) for status in (408, 499, 504, 524)},
     "broken off": wrapped(httpx.ReadError("reset")),
     "no answer in time": wrapped(httpx.ReadTimeout("late")),
@@ -48,6 +48,6 @@ def test_what_was_turned_away_is_free(error: Exception) -> None:
     assert is_turned_away(error)
 
 
-@pytest.mark.parametrize("error", IN_DOUBT.values(), ids=IN_DOUBT.keys())
-def test_what_may_have_been_answered_is_in_doubt(error: Exception) -> None:
+@pytest.mark.parametrize("error", IN_UNKNOWN_OUTCOME.values(), ids=IN_UNKNOWN_OUTCOME.keys())
+def test_what_may_have_been_answered_is_of_unknown_outcome(error: Exception) -> None:
     assert not is_turned_away(error)

@@ -133,8 +133,8 @@ def messages(*told: dict[str, Any], reason: str | None = "tool_use", end: bool =
     about["model"] = "m"
     ended: Pieces = [{"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 5}}]
     last: Pieces = [{"type": "message_stop"}]
-    begun: Pieces = [{"type": "message_start", "message": about}]
-    return sent(events(*begun, *told, *(ended if reason else []), *(last if end else [])))
+    started: Pieces = [{"type": "message_start", "message": about}]
+    return sent(events(*started, *told, *(ended if reason else []), *(last if end else [])))
 
 
 def messages_body(*content: dict[str, Any], reason: str | None) -> Sent:

@@ -99,8 +99,8 @@ def wrong(shape: Shape, api: str, reply: ModelReply | Exception) -> str:
     """What differs from the row; empty where nothing does."""
     if isinstance(reply, Exception):
         kind, words = shape.fails or ("", "")
-        verdict = judge(reply)
-        return "" if shape.fails and verdict.kind == kind and words in verdict.sentence else f"{verdict} {reply!r}"
+        action = judge(reply)
+        return "" if shape.fails and action.kind == kind and words in action.sentence else f"{action} {reply!r}"
     if shape.fails:
         return f"{came(reply)} instead of a failure"
     found = came(reply)

@@ -7,7 +7,7 @@ from longhaul.activities.models.requests.turns import Arrangements
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, Msg, TextBlock, UserMsg
 
 
-def test_a_conversation_that_grows_is_kept_and_another_one_begins_anew() -> None:
+def test_a_conversation_that_grows_is_kept_and_another_one_begins_again() -> None:
     kept, messages = Arrangements(), said("one")
 
     first = kept.of(messages)

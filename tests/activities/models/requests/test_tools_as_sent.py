@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from longhaul.activities.models.requests.tool_definitions import sent_schema
 from longhaul.activities.tools.registry import Toolbox
-from longhaul.activities.tools.session_tools import inside_tools
+from longhaul.activities.tools.session_tools import in_workflow_tools
 from longhaul.agent.values.conversation.messages import (
     Base64Source,
     DataBlock,
@@ -256,7 +256,7 @@ async def test_of_many_tools_the_beginning_of_a_request_stays_while_some_are_fou
     wire: Wire, by_wire: Caller, api: str
 ) -> None:
     priced = WEATHER.model_copy(update={"name": "mcp__shop__price", "description": "The price of an article. " * 2_000})
-    tools = [WEATHER, *Toolbox(inside_tools()).descriptors([FIND_TOOLS, CALL_TOOL]), priced]
+    tools = [WEATHER, *Toolbox(in_workflow_tools()).descriptors([FIND_TOOLS, CALL_TOOL]), priced]
     said = {"tool": priced.name, "arguments": {"city": "Oslo"}}
     by_name = {RESPONSES: turn_of_responses("sealed", "", ("c2", CALL_TOOL, said))}
     calling = {CLAUDE: claude_calls, CHAT: gpt_calls}

@@ -142,8 +142,8 @@ async def test_each_fault_has_the_verdict_of_the_real_one(
     with pytest.raises(Exception, match=r"fault|resets") as caught:
         await ScriptedModel().call(asked(file), ignore)
 
-    verdict = judge(caught.value)
-    assert (verdict.kind, verdict.delay_seconds, verdict.error_type) == (kind, delay, error_type)
+    action = judge(caught.value)
+    assert (action.kind, action.delay_seconds, action.error_type) == (kind, delay, error_type)
 
 
 async def test_faults_happen_one_per_attempt_and_then_the_reply_comes(tmp_path: Path) -> None:

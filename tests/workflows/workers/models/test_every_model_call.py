@@ -15,7 +15,7 @@ from tests.activities.mcp.serving import small
 from tests.workflows.approvals.test_analyzers import ALLOWED, judge
 from tests.workflows.conftest import TOOLS, Stage
 from tests.workflows.context.test_summary_outages import FIELDS, WRITTEN
-from tests.workflows.letters import calls
+from tests.workflows.operations import calls
 
 pytestmark = pytest.mark.server
 

@@ -8,7 +8,7 @@ from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.activities.models.wire import Answer, Wire
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import until
+from tests.workflows.operations import until
 from tests.workflows.workers.models.test_models import GPT, SAYS, refusing, speaking
 from tests.workflows.workers.models.test_outages import told_of
 
@@ -49,7 +49,7 @@ async def test_an_interrupt_ends_the_waiting_for_others_at_once(stage: Stage, wi
     async def is_interrupted() -> bool:
         try:
             await second.interrupt()
-        except Refused:  # its reply has not begun
+        except Refused:  # its reply has not started
             return False
         return True
 

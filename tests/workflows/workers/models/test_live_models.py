@@ -11,7 +11,7 @@ import pytest
 
 from longhaul.agent.values.conversation.messages import ToolCallBlock
 from longhaul.agent.views.event_types import AgentEvent
-from longhaul.agent.views.transcript import ReplyFold
+from longhaul.agent.views.transcript import ReplyReducer
 from longhaul.starter.client.reading.live_stream import LOST, RESTARTED
 from tests.activities.models.wire import (
     chat_chunk,
@@ -145,7 +145,7 @@ async def told_by(stage: Stage, model: str, cut: int) -> None:
         base_url = url if model.startswith("anthropic") else f"{url}/v1"
         session = stage.session(model=model, tools=["fetch"], model_config={"base_url": base_url})
         seen: list[AgentEvent] = []
-        folded = ReplyFold()
+        folded = ReplyReducer()
         async for event in session.reply_stream("Read page 7"):
             seen.append(event)
             folded.take(event)

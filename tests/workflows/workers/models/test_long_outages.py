@@ -28,7 +28,7 @@ KINDS = {
 
 
 @dataclass
-class Away(list[Answer]):
+class ProviderOutage(list[Answer]):
     """What a wire sends: one answer again and again, until the provider is back."""
 
     answer: Answer
@@ -47,7 +47,7 @@ async def test_eighty_sessions_wait_out_ten_minutes_of_each_kind(unserved: Stage
     stage = unserved
     async with on_a_port() as first, on_a_port() as second, on_a_port() as third, on_a_port() as fourth:
         wires: dict[str, Wire] = dict(zip(KINDS, (first, second, third, fourth), strict=True))
-        away = {kind: Away(answer) for kind, answer in KINDS.items()}
+        away = {kind: ProviderOutage(answer) for kind, answer in KINDS.items()}
         for kind, wire in wires.items():
             wire.answers = away[kind]
         settings = WorkerSettings(

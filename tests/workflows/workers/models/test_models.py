@@ -20,7 +20,7 @@ from tests.activities.models.wire import (
 from tests.limits import usual
 from tests.servers.aimock import Aimock
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import results, until
+from tests.workflows.operations import results, until
 
 pytestmark = pytest.mark.server
 
@@ -53,7 +53,7 @@ async def test_a_rate_limit_is_waited_for_as_long_as_the_provider_says(stage: St
 
 @pytest.mark.parametrize("model", [CLAUDE, GPT])
 async def test_a_run_outlasts_a_provider_that_fails_in_every_way(stage: Stage, wire: Wire, model: str) -> None:
-    """Down, cut off in the middle of a word, talking rubbish, and then well again."""
+    """Down, cut off in the middle of a word, talking malformed input, and then well again."""
     half = SAYS[model][: len(SAYS[model]) // 2]
     wire.answers = [
         refusing(500),

@@ -24,7 +24,7 @@ from tests.activities.models.wire import Answer, Wire, chat_says, events
 from tests.e2e.processes import WorkerSettings, worker
 from tests.servers.local import free_port
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import until
+from tests.workflows.operations import until
 from tests.workflows.workers.models.test_models import CLAUDE, GPT, SAYS, speaking
 
 pytestmark = pytest.mark.server
@@ -78,7 +78,7 @@ async def test_an_outage_is_waited_out_and_said_while_it_lasts(stage: Stage, wir
     assert (done.error, done.get_text_content()) == (None, "Fair wind.")
     assert ((await session.status()).outage, len(wire.bodies)) == (None, len(asks) + 1)
     names = [event.name for event in (await session.events()).events if event.type == "CUSTOM"]
-    assert names == ["provider_away"]
+    assert names == ["provider_unavailable"]
 
 
 async def test_a_provider_that_says_nothing_of_a_pause_is_told_of_after_some_tries(stage: Stage, wire: Wire) -> None:
@@ -114,7 +114,7 @@ OVERLOADED = events({"type": "error", "error": {"type": "overloaded_error", "mes
 KINDS = {
     **{f"status {status}": down(SOON, status) for status in (408, 409, 424, 425, 429, 499, 500, 502, 503, 504, 529)},
     "cut off": Answer(CUT, whole=False),
-    "rubbish": Answer(b"data: {{{\n\n"),
+    "malformed_input": Answer(b"data: {{{\n\n"),
 }
 
 
@@ -266,7 +266,7 @@ async def test_an_interrupt_ends_the_waiting_at_once(stage: Stage, wire: Wire) -
     assert (await session.status()).outage is None
 
 
-async def test_a_pause_ends_the_waiting_and_resuming_asks_anew(stage: Stage, wire: Wire) -> None:
+async def test_a_pause_ends_the_waiting_and_resuming_asks_again(stage: Stage, wire: Wire) -> None:
     wire.answers = [down(LATER), Answer(SAYS[GPT])]
     session = speaking(stage, GPT, wire.url)
     reply = await session.submit("How is the wind?")
@@ -308,7 +308,7 @@ async def test_another_model_is_asked_in_the_place_of_one_that_is_away(stage: St
 
 
 async def test_another_model_is_taken_where_no_worker_knows_the_first(stage: Stage) -> None:
-    """The reply has not begun yet, and begins with it."""
+    """The reply has not started yet, and begins with it."""
     session = stage.session(model="nobody", tools=["fetch"])
     reply = await session.submit("How is the wind?")
 
@@ -364,7 +364,7 @@ async def test_an_outage_of_an_hour_is_told_of_seldom_and_nothing_is_paid_twice(
     assert 35 < tries < 80, "it is asked about once in a minute and a half"
     names = [event.name for event in (await session.events()).events if event.type == "CUSTOM"]
     told = [number for number in range(1, tries + 1) if number == FIRST_TOLD or number % TOLD_EACH == 0]
-    assert names == ["provider_away"] * len(told)
+    assert names == ["provider_unavailable"] * len(told)
     status = await session.status()
     assert (status.outage, status.model_calls, status.lost.calls, status.tokens_estimated) == (None, 1, 0, False)
     assert (status.input_tokens, status.output_tokens) == (11, 7)

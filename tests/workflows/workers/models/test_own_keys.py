@@ -13,7 +13,7 @@ from longhaul.activities.models.providers import PROVIDERS
 from longhaul.agent.values.spec.profiles import IDENTITY
 from tests.e2e.processes import WorkerSettings, worker
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results
+from tests.workflows.operations import calls, results
 
 KEYS = {
     "ANTHROPIC_API_KEY": "sk-ant-lilac-71",

@@ -20,7 +20,7 @@ from tests.activities.models.wire import Answer, Wire, chat_says, claude_says, r
 from tests.e2e.processes import WorkerSettings, environment, worker
 from tests.limits import SURE_SECONDS, usual
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import until
+from tests.workflows.operations import until
 from tests.workflows.roomy import failure_of_replay
 from tests.workflows.workers.models.test_models import refusing
 

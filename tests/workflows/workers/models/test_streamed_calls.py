@@ -9,7 +9,7 @@ from longhaul.starter.client.session import Session
 from tests.activities.models.replies.shapes import SHAPES, TIDE, Sent
 from tests.activities.models.wire import Answer, Wire, chat_says, claude_says, response_says
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import results
+from tests.workflows.operations import results
 
 pytestmark = pytest.mark.server
 

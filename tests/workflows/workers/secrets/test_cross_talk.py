@@ -13,7 +13,7 @@ import pytest
 from longhaul.agent.values.permission import PermissionContext, PermissionMode
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.views.event_types import AgentEvent
-from longhaul.agent.views.transcript import ReplyFold
+from longhaul.agent.views.transcript import ReplyReducer
 from tests.activities.models.sample_requests import keys_for
 from tests.activities.models.wire import chat_chunk, chunks
 from tests.workflows.conftest import TOOLS, UNWATCHED, Stage
@@ -87,7 +87,7 @@ async def lived(stage: Stage, url: str, number: int, workspaces: Path) -> tuple[
     )
     session = stage.app.session(f"mark-{number}", user=f"user mark-{number}", agent=spec)
     events: list[AgentEvent] = []
-    folded = ReplyFold()
+    folded = ReplyReducer()
     async for event in session.reply_stream(f"I am mark-{number}", context={"ticket": f"mark-{number}"}):
         events.append(event)
         folded.take(event)

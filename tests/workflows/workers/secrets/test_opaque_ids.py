@@ -6,7 +6,7 @@ from pydantic import SecretStr
 from longhaul.starter.client.client import Longhaul
 from longhaul.workflows.contract import AGENT, SESSION, USER
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls
+from tests.workflows.operations import calls
 
 pytestmark = pytest.mark.server
 

@@ -6,8 +6,8 @@ import pytest
 
 from longhaul.activities.masker import Masker
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls
-from tests.workflows.life.test_flat_history import payload_texts
+from tests.workflows.incarnation.test_flat_history import payload_texts
+from tests.workflows.operations import calls
 
 pytestmark = pytest.mark.server
 

@@ -13,8 +13,8 @@ from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.workflows.all_views import command_views, unlisted, views
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, until
-from tests.workflows.life.test_flat_history import payload_texts
+from tests.workflows.incarnation.test_flat_history import payload_texts
+from tests.workflows.operations import calls, until
 
 pytestmark = pytest.mark.server
 
@@ -101,10 +101,10 @@ async def test_no_command_shows_a_secret_that_somebody_writes(keyed: Stage) -> N
     async with keyed.another_worker():
         await session.reply(f"Send {KEY}")
 
-        async def is_titled_anew() -> bool:
+        async def is_titled_again() -> bool:
             return [card.title for card in await keyed.app.sessions(session_id=session.id)] == [f"Send {MARK}"]
 
-        await until(is_titled_anew)  # the server's index is a moment late
+        await until(is_titled_again)  # the server's index is a moment late
         shown = await command_views(keyed, session)
 
     assert told_in(shown) == []
@@ -177,26 +177,26 @@ async def test_where_marks_stand_for_secrets_only_who_is_given_one_gets_it(keyed
     assert (keyed.workspace / "kept").read_text() == f"{KEY}\n[secret OTHER]\n[secret OTHER]\n{KEY}\n"
 
 
-async def test_a_call_in_doubt_shows_marks_and_its_probe_gets_what_ran(keyed: Stage, tmp_path: Path) -> None:
+async def test_a_call_of_unknown_outcome_shows_marks_and_its_probe_gets_what_ran(keyed: Stage, tmp_path: Path) -> None:
     book = tmp_path / f"book of {OTHER}"
     session = keyed.session(
         calls("post", text="in", book=str(book)),
         {"text": "All done."},
         tools=["post"],
         permission={"mode": "bypass"},
-        on_doubt="ask",
+        on_unknown_outcome="ask",
     )
     async with keyed.another_worker():
         reply = await session.reply("Go")
         shows = told_in(await views(keyed, session, reply.id))
-        (doubt,) = [event for event in (await session.events()).events if event.name == "doubt_probed"]
+        (unknown_outcome,) = [event for event in (await session.events()).events if event.name == "outcome_probed"]
 
     assert (reply.get_text_content(), shows) == ("All done.", [])
-    assert doubt.value == {"finding": "happened", "detail": "the book says 'in'"}
+    assert unknown_outcome.value == {"finding": "happened", "detail": "the book says 'in'"}
 
 
 async def test_rules_do_not_pass_what_a_secret_hides_from_them(keyed: Stage) -> None:
-    (keyed.workspace / OTHER).write_text("a letter")
+    (keyed.workspace / OTHER).write_text("an operation")
     session = keyed.session(
         calls("Bash", command=f"cat '{OTHER}'"),
         calls("Read", file_path=OTHER),

@@ -7,7 +7,7 @@ import pytest
 from longhaul.activities.masker import Masker
 from tests.e2e.processes import WorkerSettings, worker
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results
+from tests.workflows.operations import calls, results
 from tests.workflows.workers.secrets.test_secrets import KEY
 
 pytestmark = pytest.mark.server

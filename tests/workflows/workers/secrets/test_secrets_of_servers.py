@@ -18,8 +18,8 @@ from tests.e2e.processes import ROOT
 from tests.servers.local import free_port
 from tests.workflows.all_views import views
 from tests.workflows.conftest import CHAT, Stage
-from tests.workflows.letters import results
-from tests.workflows.life.test_flat_history import payload_texts
+from tests.workflows.incarnation.test_flat_history import payload_texts
+from tests.workflows.operations import results
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(120)]
 

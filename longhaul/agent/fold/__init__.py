@@ -1,1 +1,0 @@
-"""The fold changes the ledger by each entry."""

@@ -1,1 +1,0 @@
-"""Letters ask something of a session from outside."""

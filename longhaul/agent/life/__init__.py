@@ -1,1 +1,0 @@
-"""A life of a session leaves things behind, and the next one begins with them: roll-overs, imports, copies."""

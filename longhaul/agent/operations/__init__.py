@@ -1,0 +1,1 @@
+"""Operations ask something of a session from outside."""

@@ -1,0 +1,1 @@
+"""The reducer changes the session state by each entry."""
