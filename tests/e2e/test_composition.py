@@ -45,7 +45,7 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec
 async def main():
     async with Longhaul.connect() as app:
         spec = AgentSpec.model_validate({"model": sys.argv[1], "model_config": {"context_length": 20_000_000}})
-        session = app.session("operations", agent=spec)
+        session = app.session("letters", agent=spec)
         said = await session.reply("a" * int(sys.argv[2]))
         told = await anext(aiter(session.transcript()))
         print(json.dumps([len(said.get_text_content()), len(told.get_text_content())]))
@@ -88,7 +88,7 @@ LINES = """
 LONGHAUL_PROJECT={shop}
 LONGHAUL_MODEL=scripted:{shop}/http.jsonl
 LONGHAUL_TOOLS=shop_tools
-LONGHAUL_SECRET_SHOP_TOKEN='seven $operations and more'
+LONGHAUL_SECRET_SHOP_TOKEN='seven $letters and more'
 LONGHAUL_NOTIFY=maildir:/data/mail?to=ana@shop.example
 LONGHAUL_SERVE_HOSTS=agents.shop.example
 """
