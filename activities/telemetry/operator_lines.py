@@ -15,10 +15,8 @@ from longhaul.agent.entries import (
     DeadlineReached,
     DecisionGiven,
     HumanDecided,
-    ModelSaid,
     OperationRefused,
     ReplyFinished,
-    ToolReturned,
 )
 from longhaul.agent.plain.ids import names_in
 from longhaul.agent.plain.text import visible
@@ -38,9 +36,8 @@ def report(workflow_id: str, entries: Sequence[AnyEntry], session: SessionState)
     if not entries or not log.isEnabledFor(logging.INFO):
         return
     name = names_in(workflow_id).session or workflow_id
-    tools = _tools(entries, session)
     for entry in entries:
-        for level, words, *names in _lines(entry, tools):
+        for level, words, *names in _lines(entry, session.calls.names):
             log.log(level, "session %s: " + words, _name(name), *map(_name, names))  # noqa: G003  both are ours
     times = {entry.at for entry in entries}
     for unknown_outcome in session.unknown_outcomes.values():
@@ -82,18 +79,6 @@ def _decided(one: DecisionGiven, by: str, tools: dict[str, str]) -> Line:
 
 def _call(call_id: str, tools: dict[str, str]) -> tuple[str, str]:
     return call_id, tools.get(call_id, "?")
-
-
-def _tools(entries: Sequence[AnyEntry], session: SessionState) -> dict[str, str]:
-    """The tool of each call that the entries, or the messages of the context, name."""
-    found = {call.id: call.name for message in session.state.context for call in message.get_tool_calls()}
-    found |= {result.id: result.name for message in session.state.context for result in message.get_tool_results()}
-    for entry in entries:
-        if isinstance(entry, ModelSaid):
-            found |= {call.id: call.name for call in entry.message.get_tool_calls()}
-        elif isinstance(entry, ToolReturned):
-            found[entry.result.id] = entry.result.name
-    return found
 
 
 def _name(text: str) -> str:

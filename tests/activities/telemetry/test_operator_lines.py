@@ -22,7 +22,7 @@ def lines(caplog: pytest.LogCaptureFixture, session: SessionState, *entries: e.A
     return [record.getMessage() for record in caplog.records if record.name == LOGGER]
 
 
-def ledger_of_nobody() -> SessionState:
+def session_of_nobody() -> SessionState:
     return SessionState(state=AgentState(), spec=AgentSpec(model="scripted:none"))
 
 
@@ -33,7 +33,7 @@ def unknown_outcome(call_id: str, at: int) -> UnknownOutcome:
 
 
 def test_an_unknown_outcome_is_told_once_by_the_checkpoint_that_records_it(caplog: pytest.LogCaptureFixture) -> None:
-    session = ledger_of_nobody()
+    session = session_of_nobody()
     session.unknown_outcomes = {"call-1": unknown_outcome("call-1", 500), "call-2": unknown_outcome("call-2", 900)}
 
     assert lines(caplog, session, e.StopAsked(at=900, call_ids=())) == [
@@ -46,7 +46,7 @@ def test_a_call_that_expired_is_told_and_one_that_waits_on_is_not(caplog: pytest
     late = Due(call_id="call-3", stage="expire", waits_for="person", asked_at=1, due_at=2, closes=True)
     on = late.model_copy(update={"call_id": "call-4", "closes": False})
 
-    assert lines(caplog, ledger_of_nobody(), e.DeadlineReached(due=(late, on))) == [
+    assert lines(caplog, session_of_nobody(), e.DeadlineReached(due=(late, on))) == [
         "session cove: nobody decided in time on the call call-3 of ?"
     ]
 
@@ -54,7 +54,7 @@ def test_a_call_that_expired_is_told_and_one_that_waits_on_is_not(caplog: pytest
 def test_a_name_from_outside_can_neither_begin_a_line_nor_fill_one(caplog: pytest.LogCaptureFixture) -> None:
     decision = e.DecisionGiven(call_id="c" * 5000, allow=True, reason="walrus")
     entry = e.HumanDecided(decisions=(decision,), approver="bea\nWARNING:root:all is lost")
-    (line,) = lines(caplog, ledger_of_nobody(), entry)
+    (line,) = lines(caplog, session_of_nobody(), entry)
 
     assert line.startswith("session cove: bea WARNING:root:all is lost approved the call ccc")
     assert len(line) < 400
@@ -63,7 +63,7 @@ def test_a_name_from_outside_can_neither_begin_a_line_nor_fill_one(caplog: pytes
 
 def test_nothing_is_gathered_where_nobody_reads_it(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR, LOGGER):
-        report(WORKFLOW, (e.OperationRefused(name="confirm", reason="walrus"),), ledger_of_nobody())
+        report(WORKFLOW, (e.OperationRefused(name="confirm", reason="walrus"),), session_of_nobody())
 
     assert operator_lines.log.name == LOGGER
     assert caplog.records == []
