@@ -133,7 +133,7 @@ class Settings(BaseSettings):
     shared: bool = False
     """On where workers of several hosts poll one queue: a store or blobs of one host are refused then."""
     notify: str | list[str] = ""
-    """Who is told of calls that wait: https://…, maildir:/PATH?to=ADDRESS, command:PROGRAM …, or a list of these."""
+    """Channels for calls that wait: https://…, maildir:/PATH?to=ADDRESS, command:PROGRAM …, or a list of these."""
     liveness: Literal["", "fast", "cheap"] | Liveness = ""
     """How soon a dead worker is noticed: `fast` is two seconds, `cheap` thirty, for heartbeats are billed; or seconds.
     Empty: cheap where the server is reached with TLS or an API key. Clients ask a session that is silent more seldom

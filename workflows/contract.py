@@ -282,8 +282,8 @@ class PendingCall(OpenValue):
     signed: bool = sparse(False)
     """Only a signed decision counts."""
     preview: Preview | None = sparse(None)
-    """What to show to whoever decides. None: its tool is not known any more, or the call has run and is of unknown
-    outcome."""
+    """What to show to the person who decides. None: its tool is not known any more, or the call has run and is of
+    unknown outcome."""
     asked: ServerAsked | None = sparse(None)
     """Of a call whose MCP server asks: the questions, with the schema of each answer; `reason` has them in words."""
     path: str = sparse("")
@@ -316,7 +316,7 @@ class WaitingRequest(OpenValue):
     when: str = "queue"
     """As it was asked for: `queue`, `now` or `interrupt`."""
     joins: bool = sparse(False)
-    """It is told to the model in the reply that is being made, at the next step boundary."""
+    """The message joins the reply under way, at the next step boundary."""
     text: str = sparse("")
     """How it begins, on one line. Empty: it goes on from where things stand."""
 

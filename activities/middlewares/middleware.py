@@ -104,7 +104,7 @@ AskModel = Callable[[ModelRequest], Awaitable[ModelReply]]
 
 
 class Stopped(LonghaulError):
-    """Raise it to stop a call; the words are for whoever reads why."""
+    """Raise it to stop a call; its text is the reason that people and the model read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class Middleware:
     """Methods that have nothing to do just now, and cost nothing then."""
 
     async def on_reply(self, request: str, context: RuntimeContext) -> Sequence[str | Msg]:
-        """Before a reply: what the model is told behind the request, whose text is given. It is recorded."""
+        """Before a reply: text for the model after the request, whose text is the argument. It is recorded."""
         return ()
 
     async def on_system_prompt(self, system_prompt: str, context: RuntimeContext) -> str:

@@ -197,7 +197,7 @@ class HumanDecided(Entry):
 
 
 class ToolReturned(Entry):
-    """The one result of a call, whoever made it."""
+    """The one result of a call, from whatever source."""
 
     kind: Literal["returned"] = "returned"
     result: ToolResultBlock
@@ -487,7 +487,7 @@ class Given(OpenValue):
     channels: tuple[str, ...] = sparse(())
     """All that have it by now."""
     done: bool = sparse(False)
-    """It is told, or there is nobody to tell, or nothing to tell any more."""
+    """All channels have it, or there is no channel, or nothing is left to say."""
 
 
 class NotifyTry(NamedTuple):
@@ -961,7 +961,7 @@ class Reminded(Entry):
     kind: Literal["reminded"] = "reminded"
     messages: tuple[Msg, ...]
     stuck: Pattern = sparse("")
-    """The model is told, too, that it goes round in circles: how."""
+    """The pattern in which the model repeats itself; the reminder says so."""
 
 
 class CallAnswered(Entry):
@@ -982,7 +982,7 @@ class CallAnswered(Entry):
     unwanted: tuple[str, ...] = sparse(())
     """Sub-agents and commands in the background that are to stop, by the call that started each."""
     sent: dict[str, str] = sparse({})
-    """What sub-agents are told, in the same way."""
+    """The words for sub-agents, in the same way."""
 
 
 InWorkflowEntry = CallAnswered | Reminded
@@ -1080,14 +1080,14 @@ class ChildEnded(Entry):
 
 
 class ParentTold(Entry):
-    """Of a sub-agent: whoever started it knows how the task ended; `error`: why it can't be told."""
+    """Of a sub-agent: its lead has received the report; `error`: why the report can't be delivered."""
 
     kind: Literal["parent_told"] = "parent_told"
     error: str = sparse("")
 
 
 class ReportAsked(Entry):
-    """Of a sub-agent: whoever started it wants to hear once more how the task ended."""
+    """Of a sub-agent: its lead asks for the report again."""
 
     kind: Literal["report_asked"] = "report_asked"
 

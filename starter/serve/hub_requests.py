@@ -56,9 +56,9 @@ class NewHub(Joining):
     name: str
     """1 to 64 letters, digits, `.`, `_` and `-`; of a user's hubs each has another one."""
     announcement: Messages = sparse(())
-    """What all members are told at the beginning: text, one message, or a list of them."""
+    """A message to all members at the beginning: text, one message, or a list of messages."""
     request_id: str = Field(default="", max_length=MAX_ID_CHARS)
-    """Of the announcement: the same one is told once."""
+    """Of the announcement: the same id is sent once."""
     quiet: bool = False
     """What members answer is not told to the others."""
 
@@ -71,7 +71,7 @@ class Saying(Value):
     messages: Messages = Field(min_length=1, max_length=MOST_WORDS)
     """Text, one message, or a list of them."""
     request_id: str = Field(default="", max_length=MAX_ID_CHARS)
-    """The same one is told once."""
+    """The same id is sent once."""
 
     _checked = field_validator("messages")(from_outside)
 

@@ -388,7 +388,7 @@ class Submit(Value):
     context: RequestContext = Field(default_factory=dict[str, Any])
     """For hooks and tools; the model does not see it."""
     when: When = "queue"
-    """While another reply is being made: it waits for its turn, is told at that reply's next step, or ends it."""
+    """During another reply: the message waits (`queue`), joins at the next step (`now`) or ends it (`interrupt`)."""
     unless_busy: bool = False
     """While another reply is being made, or a request waits, nothing is asked for."""
 

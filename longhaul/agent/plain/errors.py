@@ -22,7 +22,7 @@ class LonghaulError(Exception):
 
 
 class BadSetup(LonghaulError):
-    """A setting, a file or a module of whoever runs it can't be used. Trying again does not help; changing it does."""
+    """A setting, a file or a module of the operator can't be used. Trying again does not help; changing it does."""
 
 
 class BadInput(LonghaulError):

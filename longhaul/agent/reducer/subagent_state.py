@@ -1,6 +1,6 @@
 """Changes the session state by sub-agents: those that were started, and what the one that started this session knows.
 
-Changes the session state by commands in the background, and by whoever wants an end of what works there.
+Changes the session state by commands in the background, and by requests to stop what works there.
 """
 
 from collections.abc import Iterable, Mapping
@@ -71,14 +71,14 @@ def _words_told(session: SessionState, call_id: str, through: int) -> None:
 
 
 def _raises_told(session: SessionState, call_id: str, through: int) -> None:
-    """What came while others were told is told later."""
+    """What came while others were notified is sent later."""
     if child := session.children.get(call_id):
         later = {number: more for number, more in child.raises.items() if int(number) > through}
         _change(session, call_id, raises=later)
 
 
 def report_again(session: SessionState) -> None:
-    """By operation, for whoever has started this session is not in the run any more that hears what it returns."""
+    """By operation, because the lead's current run does not wait for what this session's workflow returns."""
     _tell(session, told=False, error="", by_result=False)
 
 

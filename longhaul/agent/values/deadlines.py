@@ -39,14 +39,14 @@ class Deadline(Value):
     """Times in seconds, counted from the moment at which the call began to wait. None = never."""
 
     remind_after: Given[Seconds | None, float | str | None] = sparse(None)
-    """Then people are told once more."""
+    """After this time people are notified again."""
     escalate_after: Given[Seconds | None, float | str | None] = sparse(None)
     escalate_to: str = sparse("", max_length=200)
-    """Who is told then: a name or an address, as your people and programs understand it."""
+    """Who is notified then: a name or an address, as your people and programs understand it."""
     expire_after: Given[Seconds | None, float | str | None] = sparse(None)
     """Then it is dealt with as `on_expiry` says."""
     on_expiry: Literal["deny", "park"] = sparse("deny")
-    """`deny`: the call is closed, it was not run, and the model is told so. `park`: it waits on, marked as overdue."""
+    """`deny`: the call ends without being run, and the model reads so. `park`: it waits on, marked as overdue."""
 
     @model_validator(mode="after")
     def _comes_in_order(self) -> Self:

@@ -41,7 +41,7 @@ class StuckConfig(Value):
     empty_replies: int = sparse(3, ge=1, le=1_000)
     """Messages of the model without a word or a call; after each one before the last it is asked again."""
     warn_after: int = sparse(3, ge=2, le=1_000)
-    """Turns of a pattern after which the model is told of it; one turn before the limit at the latest."""
+    """Turns of a pattern after which a reminder names it; one turn before the limit at the latest."""
     polling: Many[str] = sparse((), max_length=100)
     """Tools that are called again and again on purpose: turns with calls of these alone are not counted."""
 

@@ -58,7 +58,7 @@ class Parent(OpenValue):
     overdue: bool = sparse(False)
     """That time has come, and has ended it."""
     by_result: bool = sparse(False)
-    """It is told by what this session's workflow returns, which closes with the end of the task."""
+    """This session's workflow returns the report, and closes with the end of the task."""
 
 
 class Asker(OpenValue):

@@ -64,7 +64,7 @@ class AgentEvent(OpenValue):
 
     type: EventType
     seq: int = sparse(0)
-    """Of a recorded event. One without is told while it happens, and what is recorded later takes its place."""
+    """Number of a recorded event. A live event has none; the recorded event that comes later replaces it."""
     live: Live | None = sparse(None)
     created_at: str = sparse("")
     reply_id: str = sparse("")
@@ -106,14 +106,14 @@ class AgentEvent(OpenValue):
 
     @property
     def id(self) -> str:
-        """The same whenever the same event is told, and that of no other one of its session."""
+        """Equal for each delivery of the same event, and different from all other events of the session."""
         if self.seq:
             return str(self.seq)
         made = (self.live.call, str(self.live.attempt), str(self.live.index)) if self.live else ()
         return "/".join(part for part in (self.reply_id, *made, self.block_id, self.type, self.name) if part)
 
     def outside(self) -> dict[str, Any]:
-        """As JSON for whoever is no client of ours. Pages of events are without ids, which follow from the rest."""
+        """As JSON for other programs. Pages of events have no ids, because ids follow from the other fields."""
         return {"id": self.id, **self.model_dump(mode="json")}
 
     def data_block(self) -> DataBlock:

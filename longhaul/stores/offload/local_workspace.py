@@ -158,7 +158,7 @@ class LocalWorkspace:
         self._part_bytes = part_bytes
 
     async def initialize(self) -> None:
-        """Make the folders. Raises OSError. Writing makes them too, so this is for whoever wants to know early."""
+        """Make the folders. Raises OSError. Writing makes them too, so call this only to fail early."""
         await asyncio.to_thread(self._make_folders)
 
     async def offload_context(self, session_id: str, msgs: Sequence[Msg], **kwargs: Any) -> str:

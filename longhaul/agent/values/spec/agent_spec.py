@@ -305,7 +305,7 @@ class AgentSpec(Value):
     sandbox_network: bool | None = sparse(None)
     """Whether a command in a sandbox reaches the network; None = as the workers say."""
     on_unknown_outcome: Literal["tell", "ask"] = sparse("tell")
-    """When nobody knows whether a call ran: the model is told and goes on, or the reply waits until somebody says."""
+    """When the outcome of a call is unknown: `tell` continues and the model reads so, `ask` waits for a person."""
     offloader: OffloaderName = sparse("workspace", max_length=1000)
     """Where dropped text is kept: `workspace`, `redis`, `none`, or `module:name` on the worker."""
     idle_close_seconds: int = sparse(604_800, ge=0, le=10**11)
