@@ -23,10 +23,10 @@ from longhaul.agent.values.spec.workspace import Workspace
 
 
 async def outbox(call: ToolCall) -> Found | Finding:
-    """What the operation's own address says that looking does."""
+    """What the letter's own address says that looking does."""
     match call.arguments["to"]:
         case "Ana":
-            return Found("happened", f"operation {call.id} for {call.place.cwd.name}")
+            return Found("happened", f"letter {call.id} for {call.place.cwd.name}")
         case "Bo":
             return "did_not"
         case "nowhere":
@@ -40,13 +40,13 @@ async def outbox(call: ToolCall) -> Found | Finding:
 
 @tool(probe=outbox)
 def send(to: str) -> str:
-    """Send an operation."""
+    """Send a letter."""
     return f"sent to {to}"
 
 
 @tool()
 def drop(to: str) -> str:
-    """Drop an operation."""
+    """Drop a letter."""
     return f"dropped for {to}"
 
 
@@ -66,7 +66,7 @@ async def looked(tmp_path: Path, arguments: str, one: FunctionTool = send, diges
 @pytest.mark.parametrize(
     ("to", "finding", "detail"),
     [
-        ("Ana", "happened", "operation c-7 for workspace"),
+        ("Ana", "happened", "letter c-7 for workspace"),
         ("Bo", "did_not", ""),
         ("nowhere", "unknown", "looking failed (OSError: no outbox)"),
         ("slow", "unknown", "looking took longer than 0.05 s"),

@@ -57,7 +57,7 @@ SHOWS: dict[str, list[tuple[str, int, str]]] = {
         ("run", 3, "deployed"),
         ("notify nightly deployed", 0, ""),
     ],
-    "agents/subagents": [("run", 0, "It is fixed."), ("show fix", 0, "sub-agent scout: success")],
+    "agents/subagents": [("run", 0, "It is fixed."), ("show mend", 0, "sub-agent scout: success")],
     "agents/memory": [
         ("memory list", 0, ""),
         ("memory delete 12 15", 1, "no memories of the user 'ana'"),

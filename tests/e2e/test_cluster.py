@@ -43,7 +43,7 @@ def pods(temporal_cli: Path, compose_loader: Path) -> Iterator[Composition]:
     objects = ClusterObjects(
         {
             "longhaul-secrets": {},
-            "longhaul-worker-secrets": {"LONGHAUL_SECRET_SHOP_TOKEN": "seven $operations and more"},
+            "longhaul-worker-secrets": {"LONGHAUL_SECRET_SHOP_TOKEN": "seven $letters and more"},
             "longhaul-tokens": {"lines": f"{hashlib.sha256(TOKEN.encode()).hexdigest()} ana read,answer,approve"},
         },
         {"longhaul-agents": {file.name: file.read_text() for file in agents.iterdir() if file.is_file()}},
@@ -78,7 +78,7 @@ def test_an_agent_of_a_config_map_works_with_its_tools_and_secrets(pods: Composi
 def test_the_http_server_has_no_secret_of_the_workers(pods: Composition) -> None:
     seen = {name: pods.environment(name).get("LONGHAUL_SECRET_SHOP_TOKEN") for name in PODS}
 
-    assert seen == {"longhaul-worker": "seven $operations and more", "longhaul-serve": None}
+    assert seen == {"longhaul-worker": "seven $letters and more", "longhaul-serve": None}
 
 
 @pytest.mark.parametrize("name", PODS)

@@ -45,7 +45,7 @@ async def purge_one(folder: str) -> str:
 
 @tool(effect=Effect.ONCE)
 async def send(to: str, text: str = "") -> str:
-    """Send an operation; permission asks for it."""
+    """Send a letter; permission asks for it."""
     return f"sent {text!r} to {to}"
 
 
@@ -114,7 +114,7 @@ async def _until_enough(path: str) -> str:
 
 
 def in_the_book(call: ToolCall) -> Found:
-    """Whether the operation stands in the book."""
+    """Whether the letter stands in the book."""
     book = Path(call.arguments["book"])
     if not book.exists():
         return Found("did_not")
@@ -123,7 +123,7 @@ def in_the_book(call: ToolCall) -> Found:
 
 @tool(effect=Effect.ONCE, timeout_seconds=0.2, probe=in_the_book)
 async def post(text: str, book: str) -> None:
-    """Post an operation, write it into the book if there is text, and never come back."""
+    """Post a letter, write it into the book if there is text, and never come back."""
     if text:
         Path(book).write_text(text)  # noqa: ASYNC240  one line
     await asyncio.sleep(60)

@@ -31,7 +31,7 @@ BAD: dict[str, tuple[str, list[Any], str]] = {
     "something that no run left": (
         WORKFLOW,
         [json_text('{"session_id": "s", "carried": {"session": {"state": {"session_id": "s"}}}}')],
-        "not a SessionStart: carried.ledger.spec: Field required",
+        "not a SessionStart: carried.session.spec: Field required",
     ),
 }  # fmt: skip
 

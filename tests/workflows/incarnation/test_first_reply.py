@@ -65,7 +65,7 @@ async def test_what_comes_while_a_session_looks_back_holds_for_its_first_reply(s
     in_the_way.unlink()
     message = await session.wait(reply)
 
-    assert message.get_text_content() == "Told by another model."
+    assert message.get_text_content() == "Delivered by another model."
     assert (await activities(stage, session))[:2] == ["restore", "call_model"]
     assert PREPARE_REPLY in await stage.within_tasks(session)  # again
     assert await failure_of_replay(stage, session) is None

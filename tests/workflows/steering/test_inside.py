@@ -44,21 +44,21 @@ async def test_a_list_of_tasks_costs_no_activity_and_is_seen_everywhere(stage: S
 
 @pytest.mark.proves("E9")
 async def test_a_plan_goes_through_the_inbox_and_only_then_is_something_changed(stage: Stage) -> None:
-    plan = "# Plan\n\n1. Write the operation.\n"
+    plan = "# Plan\n\n1. Write the letter.\n"
     session = stage.session(
         calls("plan_enter"),
-        calls("Write", file_path="operation.txt", content="too early"),
+        calls("Write", file_path="letter.txt", content="too early"),
         calls("Write", file_path="plans/PLAN.md", content=plan),
         calls("Bash", command="touch early; ls"),
         calls("plan_exit", plan=plan),
         calls("plan_exit", plan=plan + "2. Read it.\n"),
-        calls("Write", file_path="operation.txt", content="in time"),
+        calls("Write", file_path="letter.txt", content="in time"),
         {"text": "Done.", "expect": {"last_contains": "Created"}},
         tools=["plan_enter", "plan_exit", "Write", "Bash"],
         permission={"mode": "bypass"},
     )
 
-    waiting = await session.reply("Write an operation")
+    waiting = await session.reply("Write a letter")
 
     (asked,) = await session.pending()
     assert waiting.metadata["waiting_for"]
@@ -72,7 +72,7 @@ async def test_a_plan_goes_through_the_inbox_and_only_then_is_something_changed(
     done = await session.wait(waiting.id)
 
     assert (done.error, done.get_text_content()) == (None, "Done.")
-    assert (stage.workspace / "operation.txt").read_text() == "in time"
+    assert (stage.workspace / "letter.txt").read_text() == "in time"
     results = [block for message in [m async for m in session.transcript()] for block in message.get_tool_results()]
     states = [result.state.value for result in results]
     assert states == ["success", "denied", "success", "denied", "denied", "success", "success"]

@@ -69,7 +69,7 @@ async def test_a_hook_says_the_last_words_and_the_next_model_call_reads_them(uns
         "Tell Ana",
         "Parted over send for lamp, because: Rather Ben",
         "Rather Ben",
-        "Told Ben.",
+        "Delivered Ben.",
     ]
     assert (deaf.finished_reason, deaf.get_text_content()) == (FinishedReason.INTERRUPTED, "I was stopped.")
     failures = [event.value for event in events if event.name == "handle_interrupt_failed"]
