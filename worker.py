@@ -373,7 +373,7 @@ def _activities(resources: _Resources) -> _Activities:
         ),
         of_queue=(
             Memorising(resources.lasting.memories, secrets).record_memory,
-            Restoring(resources.store, preparation).restore,
+            Restoring(resources.store, parts.workspaces, preparation).restore,
             Checkpointing(resources.store, resources.segments, notifying).checkpoint,
             Interrupting(parts.wrapping, secrets, turns).handle_interrupt,
             hear_child,

@@ -18,6 +18,7 @@ from longhaul.activities import recovery
 from longhaul.activities.attempt import own_session
 from longhaul.activities.attempt.fused_reads import unfused
 from longhaul.activities.attempt.heartbeat import beating
+from longhaul.activities.attempt.workspaces import Workspaces
 from longhaul.activities.checkpoint import own_run
 from longhaul.activities.contract import RESTORE, RestoreInput
 from longhaul.activities.prepare_reply import Preparation
@@ -55,8 +56,8 @@ _NO_ANSWER = {RPCStatusCode.FAILED_PRECONDITION, RPCStatusCode.DEADLINE_EXCEEDED
 
 
 class Restoring:
-    def __init__(self, store: StateStore, preparation: Preparation) -> None:
-        self._store = store
+    def __init__(self, store: StateStore, workspaces: Workspaces, preparation: Preparation) -> None:
+        self._store, self._workspaces = store, workspaces
         self._preparation = preparation
 
     @activity.defn(name=RESTORE)
@@ -98,6 +99,8 @@ class Restoring:
                 raise unfused("something of it is stored")
         elif not past.deleted:
             await _look_back(past, record, ask.reset_run)
+            if past == Past() and (left := await asyncio.to_thread(self._workspaces.left_behind, own_session.key())):
+                past.lost = f"the server has deleted its history (its workspace {str(left)!r} is still there)"
         # Of nothing it is found at once.
         found = found_in(past) if past == Past() else await asyncio.to_thread(found_in, past)
         await self._claim(ask, found, past)

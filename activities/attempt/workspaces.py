@@ -3,7 +3,6 @@ kept before a call that may change any.
 """
 
 import asyncio
-import hashlib
 import logging
 import os
 import secrets
@@ -73,8 +72,7 @@ class Workspaces:
             if wanted.place == "worktree":
                 root = self._own_tree(root, session_key, wanted.at)
         else:
-            name = hashlib.sha256(session_key.encode("utf-8", "surrogatepass")).hexdigest()[:24]
-            root = self._data_dir / "workspaces" / name
+            root = self._folder_of(session_key)
             root.mkdir(mode=0o700, parents=True, exist_ok=True)
         root = root.resolve()
         marker = root / MARKER
@@ -88,6 +86,16 @@ class Workspaces:
         if nonce is None:
             raise not_here(f"the marker {str(marker)!r} can't be read")
         return root, nonce
+
+    def left_behind(self, session_key: str) -> Path | None:
+        """The folder that an earlier incarnation of the session had here for itself alone, with its marker. Blocking.
+
+        It outlives the state store's record, and the history that the server deletes."""
+        folders = self._folder_of(session_key), worktrees.path_of(self._data_dir, session_key)
+        return next((folder for folder in folders if _read(folder / MARKER) is not None), None)
+
+    def _folder_of(self, session_key: str) -> Path:
+        return self._data_dir / "workspaces" / snapshots.digest(session_key)
 
     def _own_tree(self, root: Path, session_key: str, at: str) -> Path:
         try:

@@ -23,11 +23,16 @@ class Worktree:
     """Id of the session's workflow."""
 
 
+def path_of(data_dir: Path, session_key: str) -> Path:
+    """Where the session's own working tree lies, if it has one."""
+    return data_dir.resolve() / "worktrees" / branch_of(session_key).removeprefix(BRANCHES)
+
+
 def make(root: Path, data_dir: Path, session_key: str, at: str) -> Path:
     """The session's own working tree of the repository at `root`, made where there is none yet. `at`: as of
     `Workspace`. Blocking. Raises GitProblem."""
     repository, branch = repository_at(root), branch_of(session_key)
-    path = data_dir.resolve() / "worktrees" / branch.removeprefix(BRANCHES)
+    path = path_of(data_dir, session_key)
     if (own := own_folder(path)) is not None and own.parent.parent == repository.common and (own / OF).is_file():
         return path
     with git_for(repository, kept_for(repository, data_dir)) as git:

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -9,6 +10,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from longhaul.activities.attempt.fused_reads import UNFUSED
+from longhaul.activities.attempt.workspaces import Workspaces
 from longhaul.activities.contract import RestoreInput
 from longhaul.activities.prepare_reply import Preparation
 from longhaul.activities.recovery import Claim, IncarnationKey, empty_record
@@ -50,7 +52,7 @@ class Older(Counting):
 async def restored(store: MemoryStore, run_id: str = "run-1") -> Restored:
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, is_local=True, workflow_run_id=run_id, heartbeat_timeout=None)
-    begin = cast(Callable[..., Awaitable[Any]], Restoring(store, cast(Preparation, None)).restore)
+    begin = cast(Callable[..., Awaitable[Any]], Restoring(store, Workspaces(Path()), cast(Preparation, None)).restore)
     return cast(Restored, await environment.run(begin, ASK))
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from redis import Redis
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
 from temporalio.client import WorkflowExecutionStatus, WorkflowQueryFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -60,6 +62,27 @@ async def closes(stage: Stage, session: Session) -> None:
         return (await stage.handle(session).describe()).status is WorkflowExecutionStatus.COMPLETED
 
     await until(closed)
+
+
+async def forgotten(stage: Stage, session: Session) -> None:
+    """As the server forgets a closed session when its retention is over."""
+    handle = stage.handle(session)
+    run_id = (await handle.describe()).run_id
+    await stage.client.workflow_service.delete_workflow_execution(
+        DeleteWorkflowExecutionRequest(
+            namespace=stage.client.namespace,
+            workflow_execution=WorkflowExecution(workflow_id=handle.id, run_id=run_id),
+        )
+    )
+
+    async def gone() -> bool:
+        try:
+            await handle.describe()
+        except RPCError as error:
+            return error.status is RPCStatusCode.NOT_FOUND
+        return False
+
+    await until(gone)
 
 
 async def is_quarantined(session: Session) -> str:
@@ -186,3 +209,27 @@ async def test_what_was_lost_of_a_closed_session_is_named_and_what_its_model_rea
         assert (await session.status()).note.startswith("It was rebuilt from the history")
         with pytest.raises(HistoryUnreadable, match=r"segment .* can't be used"):
             await texts(session)
+
+
+async def test_of_one_whose_history_and_record_are_gone_its_workspace_tells_that_it_was_there(
+    unserved: Stage, redis: str
+) -> None:
+    stage = await keeping(unserved, store=redis)
+    spec = {"workspace": None, **SHORT_LIVED}
+    async with stage.another_worker():
+        session = stage.session({"text": "One."}, {"text": "Two."}, **spec)
+        await session.reply("First")
+        await closes(stage, session)
+        await forgotten(stage, session)
+        empty(redis)
+
+        waiting = await session.submit("Second")
+        quarantine = await is_quarantined(session)
+        await session.resume(by="ana")
+        done = await session.wait(waiting)
+        of_another = await stage.session({"text": "One."}, **spec).reply("First")
+
+    assert "the server has deleted its history (its workspace" in quarantine
+    assert "no checkpoint of it is left" in quarantine
+    assert done.get_text_content() == "One.", "its script begins anew, as it does"
+    assert of_another.get_text_content() == "One."
