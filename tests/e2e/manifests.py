@@ -15,7 +15,7 @@ from tests.servers.compose import read_by
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
-PODS: tuple[dict[str, Any], ...] = tuple(yaml.safe_load_all((ROOT / "deploy" / "kubernetes.yaml").read_text()))
+OBJECTS: tuple[dict[str, Any], ...] = tuple(yaml.safe_load_all((ROOT / "deploy" / "kubernetes.yaml").read_text()))
 OURS = "longhaul:local"
 FOLDERS = {"redis": "/data"}
 """In which images of others start: Redis writes to its own."""
@@ -118,7 +118,9 @@ class ClusterObjects:
 
     def read(self, kind: str, name: str, *, optional: bool = False) -> Mapping[str, str]:
         """Raises KeyError, as a pod that does not start."""
-        own = {part["metadata"]["name"]: part["data"] | self.settings for part in PODS if part["kind"] == "ConfigMap"}
+        own = {
+            part["metadata"]["name"]: part["data"] | self.settings for part in OBJECTS if part["kind"] == "ConfigMap"
+        }
         known = {**self.config_maps, **own} if kind == "configMapRef" else self.secrets
         return known.get(name, {}) if optional else known[name]
 
@@ -135,7 +137,7 @@ class ClusterObjects:
 
 
 def pod_of(name: str) -> dict[str, Any]:
-    (found,) = (part for part in PODS if part["kind"] == "Deployment" and part["metadata"]["name"] == name)
+    (found,) = (part for part in OBJECTS if part["kind"] == "Deployment" and part["metadata"]["name"] == name)
     spec: dict[str, Any] = found["spec"]["template"]["spec"]
     return spec
 

@@ -6,13 +6,16 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterator
+from ipaddress import ip_address, ip_network
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from tests.conftest import found
 from tests.e2e.composition import Composition, composed
-from tests.e2e.manifests import ClusterObjects, container_of_pod, pod_of
+from tests.e2e.manifests import OBJECTS, ClusterObjects, container_of_pod, pod_of
 from tests.e2e.test_composition import (
     ASKS_AND_ORDERS,
     agents_of_a_user,
@@ -27,6 +30,7 @@ from tests.servers.bubblewrap import find_working_bubblewrap
 pytestmark = [pytest.mark.server, pytest.mark.redis]
 
 PODS = ("longhaul-worker", "longhaul-serve")
+METADATA = "169.254.169.254"
 TOKEN = "lh_cluster_token_of_the_tests"
 
 
@@ -89,3 +93,28 @@ def test_a_pod_writes_to_its_volumes_alone(name: str, pods: Composition) -> None
 
     assert written == {"/data": 0, "/tmp": 0, "/srv/longhaul": 1, "/app": 1}
     assert pod_of(name)["containers"][0]["securityContext"]["readOnlyRootFilesystem"]
+
+
+def test_the_network_lets_each_pod_reach_what_its_settings_name_and_no_metadata_of_a_cloud() -> None:
+    (config,) = (part["data"] for part in OBJECTS if part["kind"] == "ConfigMap")
+    ports = {config["TEMPORAL_ADDRESS"].rpartition(":")[2], str(urlsplit(config["LONGHAUL_REDIS_URL"]).port), "53"}
+    opened = {"longhaul-worker": config["LONGHAUL_METRICS"].rpartition(":")[2], "longhaul-serve": "8000"}
+    policies = {part["metadata"]["name"]: part["spec"] for part in OBJECTS if part["kind"] == "NetworkPolicy"}
+
+    assert policies.keys() == set(PODS)
+    for name, policy in policies.items():
+        assert policy["podSelector"] == {"matchLabels": {"app": name}}
+        assert [str(port["port"]) for rule in policy["ingress"] for port in rule["ports"]] == [opened[name]]
+        assert {str(port["port"]) for rule in policy["egress"] for port in rule.get("ports", ())} == ports
+        assert not any(lets(rule, METADATA) for rule in policy["egress"])
+    assert any(lets(rule, "93.184.215.14") for rule in policies["longhaul-worker"]["egress"])
+
+
+def lets(rule: dict[str, Any], address: str) -> bool:
+    """Whether the rule names the address by a block; other rules name pods, or a port alone."""
+    blocks = [peer["ipBlock"] for peer in rule.get("to", ()) if "ipBlock" in peer]
+    asked = ip_address(address)
+    return any(
+        asked in ip_network(block["cidr"]) and not any(asked in ip_network(part) for part in block["except"])
+        for block in blocks
+    )
