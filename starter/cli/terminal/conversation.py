@@ -355,6 +355,8 @@ class Conversation:
             for call in pending:
                 self._screen.show(Text(f"waits: {one_line(call.tool)}"))
                 self._screen.show(render_pending.how_to_answer(self.session.id, call, flags_of(self.session)))
+            if self._sits_up and any(call.waits_for == "person" for call in pending):
+                self._screen.show(Text("  or here: /approve"))
         else:
             self._screen.show_folded(*render_session.waiting(self.session.id, pending, flags_of(self.session)))
         return Outcome("waiting", await self._so_far(reply_id), tuple(pending))

@@ -134,7 +134,9 @@ def test_what_was_left_for_later_is_asked_again_and_changed_in_the_editor(cli: C
     there = {"VISUAL": "", "EDITOR": "sed -i s/moon/sea/"}
 
     with Terminal(cli, "chat", "--model", model, environment=there) as terminal:
-        terminal.steps(("", ">"), ("greet\r", "[q] later:"), ("q", "waits: Edit"), ("/status\r", "waits for a person"))
+        terminal.steps(
+            ("", ">"), ("greet\r", "[q] later:"), ("q", "or here: /approve"), ("/status\r", "waits for a person")
+        )
         terminal.steps(("/approve", "> /approve"))
         terminal.types("\n")
         while terminal.shown.count("[q] later:") < 2:
