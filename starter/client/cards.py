@@ -1,6 +1,6 @@
 """One session as a row of the server's index, and the queries that find such rows."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
@@ -29,6 +29,8 @@ from longhaul.workflows.contract import (
 
 CLOSED = "closed"
 """Status of a session that is not open."""
+Users = str | Collection[str] | None
+"""Whose sessions: of one user, of several, or of everybody."""
 DELETED = "deleted"
 """And of one whose key was deleted while the server still lists it."""
 
@@ -63,7 +65,7 @@ class SessionCard:
 def query(
     *,
     session_id: str | None = None,
-    user: str | None = None,
+    user: Users = None,
     status: str | None = None,
     team: str | None = None,
     tool: str | None = None,
@@ -75,6 +77,10 @@ def query(
     narrowed = "".join(_narrowed(key.name, value) for key, value in wanted)
     runs = "ExecutionStatus != 'ContinuedAsNew'" if closed else "ExecutionStatus = 'Running'"
     return f"WorkflowType = '{WORKFLOW}' AND {runs}{narrowed}"
+
+
+def is_of(user: Users, owner: str | None) -> bool:
+    return user is None or owner == user or (not isinstance(user, str) and owner in user)
 
 
 def nobodys() -> str:
@@ -110,16 +116,17 @@ def _is_plain(workflow_id: str) -> bool:
     return workflow_id.isprintable() and not {"'", '"', "\\"} & {*workflow_id}
 
 
-def _narrowed(attribute: str, wanted: str | None) -> str:
+def _narrowed(attribute: str, wanted: Users) -> str:
     """The condition for one attribute, where the server can apply it.
 
     It compares another text than the one given for a double quote, a backslash and control characters, so that nothing
     or something else would be found: such a name is looked for among all rows.
     """
-    if wanted is None or not wanted.isprintable() or '"' in wanted or "\\" in wanted:
+    names = [wanted] if isinstance(wanted, str) else sorted(wanted or ())
+    if not names or any(not name.isprintable() or {'"', "\\"} & {*name} for name in names):
         return ""
-    escaped = wanted.replace("'", "\\'")
-    return f" AND {attribute} = '{escaped}'"
+    escaped = ", ".join("'" + name.replace("'", "\\'") + "'" for name in names)
+    return f" AND {attribute} IN ({escaped})" if len(names) > 1 else f" AND {attribute} = {escaped}"
 
 
 async def card_of(row: WorkflowExecution) -> SessionCard:

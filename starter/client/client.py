@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 
 from temporalio.client import Client
 from temporalio.service import RPCError
@@ -12,7 +13,17 @@ from longhaul.agent.plain.ids import check_name
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files import Agent, checked, find_agent
-from longhaul.starter.client.cards import SessionCard, by_ids, card_and_waits, card_of, nobodys, outcome_unknown, query
+from longhaul.starter.client.cards import (
+    SessionCard,
+    Users,
+    by_ids,
+    card_and_waits,
+    card_of,
+    is_of,
+    nobodys,
+    outcome_unknown,
+    query,
+)
 from longhaul.starter.client.feed import Feed
 from longhaul.starter.client.hooks import hooks_for_all
 from longhaul.starter.client.hubs import Hub, HubRow, Members, hub_rows
@@ -138,15 +149,15 @@ class Longhaul:
         self,
         *,
         session_id: str | None = None,
-        user: str | None = None,
+        user: Users = None,
         status: str | None = None,
         closed: bool = False,
     ) -> list[SessionCard]:
-        """Sessions that are open, newest first; with `closed`, those too that have closed and that the server has not
+        """Sessions that are open, of this user or these, newest first; with `closed`, those too that have closed and that the server has not
         forgotten. Filters need the search attributes."""
-        named = self._indexed(session_id=session_id, user=user)
-        cards = await self._cards(query(**named, status=status, closed=closed))
-        found = [card for card in cards if user in (None, card.user_id) and session_id in (None, card.session_id)]
+        named = query(session_id=self._indexed(session_id), user=self._users(user), status=status, closed=closed)
+        cards = await self._cards(named)
+        found = [card for card in cards if is_of(user, card.user_id) and session_id in (None, card.session_id)]
         newest = dict[str, SessionCard]()
         for card in sorted(found, key=lambda card: card.started_at, reverse=True):
             newest.setdefault(card.workflow_id, card)
@@ -162,22 +173,18 @@ class Longhaul:
         except RPCError:
             return None
 
-    async def standing(self, *, user: str | None = None) -> SessionCounts | None:
-        """Counts of open sessions, of this user or of all; None where the server's index does not tell."""
-        return (
-            await standing(self.client, self._indexed(user=user)["user"]) if self.settings.search_attributes else None
-        )
+    async def standing(self, *, user: Users = None) -> SessionCounts | None:
+        """Counts of open sessions, of this user, of these or of all; None where the server's index does not tell."""
+        return await standing(self.client, self._users(user)) if self.settings.search_attributes else None
 
-    async def last_day(self, *, user: str | None = None) -> LastDay | None:
+    async def last_day(self, *, user: Users = None) -> LastDay | None:
         """What the sessions of the last 24 hours cost, and how many failed; None where the index does not tell."""
-        return (
-            await last_day(self.client, self._indexed(user=user)["user"]) if self.settings.search_attributes else None
-        )
+        return await last_day(self.client, self._users(user)) if self.settings.search_attributes else None
 
     async def inbox(
         self,
         *,
-        user: str | None = None,
+        user: Users = None,
         team: str | None = None,
         tool: str | None = None,
         overdue: bool = False,
@@ -191,18 +198,18 @@ class Longhaul:
         patience. `team` needs the search attributes.
         """
         if self.settings.search_attributes:
-            named = {"user": user, "team": team, "tool": tool}
+            find = partial(query, user=self._users(user), team=self._indexed(team), tool=self._indexed(tool))
             found = await asyncio.gather(
-                self._rows(self._query(status="waiting", **named)),
-                self._rows(self._query(status="paused", **named)),
-                self._outcome_unknown(self._query(**named)),
+                self._rows(find(status="waiting")),
+                self._rows(find(status="paused")),
+                self._outcome_unknown(find()),
             )
             rows = {card.workflow_id: (card, waits) for some in found for card, waits in some}
         else:
             # Those that wait for nobody have nothing in their memo.
             rows = {card.workflow_id: (card, waits) for card, waits in await self._rows(query()) if waits is not None}
         # Not everything can be asked of the server, and not of each server.
-        wanted = [row for row in rows.values() if user in (None, row[0].user_id) and team in (None, row[0].team)]
+        wanted = [row for row in rows.values() if is_of(user, row[0].user_id) and team in (None, row[0].team)]
         late = await time_at(self.client) if overdue else None
         told = await gather(wanted, self.attach, tool=tool, overdue_at=late, patience_seconds=patience_seconds)
         heads = {card.root_workflow_id for card, call in told.calls if call.path} - {""}
@@ -223,12 +230,12 @@ class Longhaul:
             task.cancel()
         return {asked[task].workflow_id: task.result() for task in done if task.exception() is None}
 
-    def _query(self, *, user: str | None = None, **wanted: str | None) -> str:
-        return query(**self._indexed(user=user), **wanted)  # type: ignore[arg-type]
+    def _indexed(self, name: str | None) -> str | None:
+        """As the server knows it."""
+        return None if name is None else self._naming.indexed(name)
 
-    def _indexed(self, **named: str | None) -> dict[str, str | None]:
-        """Names as the server knows them."""
-        return {key: None if name is None else self._naming.indexed(name) for key, name in named.items()}
+    def _users(self, user: Users) -> Users:
+        return self._indexed(user) if user is None or isinstance(user, str) else [*map(self._naming.indexed, user)]
 
     async def _outcome_unknown(self, wanted: str) -> list[tuple[SessionCard, Waits | None]]:
         """None where the server does not know the attribute by which they are found."""

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from longhaul.starter.client.cards import query
+from longhaul.starter.client.cards import Users, query
 from longhaul.workflows.contract import COST, TOKENS, TOOLS, WORKFLOW
 
 DAY = timedelta(days=1)
@@ -40,7 +40,7 @@ class LastDay:
     """Workflows that ended as failed or timed out in that time."""
 
 
-async def standing(client: Client, user: str | None) -> SessionCounts | None:
+async def standing(client: Client, user: Users) -> SessionCounts | None:
     """`user`: as the index has the name; None counts everybody's. None where the server does not know the attributes,
     or could not tell this name from another: then a count would be of somebody else's sessions."""
     if user is not None and query(user=user) == query():
@@ -66,7 +66,7 @@ async def _that_only_sleep(client: Client, sleeping: str) -> int:
     return found
 
 
-async def last_day(client: Client, user: str | None) -> LastDay | None:
+async def last_day(client: Client, user: Users) -> LastDay | None:
     """As `standing`; a session that closed counts as long as the server has not forgotten it."""
     if user is not None and query(user=user) == query():
         return None

@@ -41,7 +41,7 @@ class CodecDoor:
     def __init__(self, served: Served, does: Literal["decode", "encode"]) -> None:
         self._served = served
         self._does = does
-        self._owned = dict[str | None, tuple[float, set[str]]]()
+        self._owned = dict[frozenset[str], tuple[float, set[str]]]()
         """By user, of whom there are as many as tokens: when they were looked up, and whose keys are theirs."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -96,14 +96,14 @@ class CodecDoor:
         return self._served.app.client.data_converter.payload_codec
 
     async def _owned_by(self, caller: Caller) -> set[str]:
-        """Of the sessions of its user that the server still lists; sub-agents have the key of their root. A page asks
+        """Of the sessions of its users that the server still lists; sub-agents have the key of their root. A page asks
         once for each payload, so the list is kept for a moment."""
-        app, now = self._served.app, time.monotonic()
-        found_at, owned = self._owned.get(caller.user, (now - LISTED_SECONDS, set[str]()))
+        app, now, users = self._served.app, time.monotonic(), frozenset(filter(None, caller.users))
+        found_at, owned = self._owned.get(users, (now - LISTED_SECONDS, set[str]()))
         if now - found_at >= LISTED_SECONDS:
-            cards = [card for card in await app.sessions(user=caller.user, closed=True) if card.user_id == caller.user]
+            cards = await app.sessions(user=users, closed=True)
             owned = {owner_of(app.client.namespace, card.workflow_id) for card in cards}
-            self._owned[caller.user] = now, owned
+            self._owned[users] = now, owned
         return owned
 
 

@@ -11,7 +11,7 @@ from temporalio.service import RPCError
 
 from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.agent.views.would_pass import WouldPass
-from longhaul.starter.client.cards import CLOSED, SessionCard
+from longhaul.starter.client.cards import CLOSED, SessionCard, Users
 from longhaul.starter.connection.pollers import pollers
 from longhaul.starter.connection.storage_places import keeper_of
 from longhaul.starter.serve.problems import Problem
@@ -223,10 +223,13 @@ async def _unseen(call: Call) -> str:
     return unseen if count is None else f"{unseen}; open sessions without a user: {count}"
 
 
-def _listed_user(call: Call) -> str | None:
+def _listed_user(call: Call) -> Users:
     """None: all that there are, which is what `admin` sees who names nobody."""
-    if "admin" in call.caller.scopes and call.query.user is None:
+    whose: Whose = call.query
+    if "admin" in call.caller.scopes and whose.user is None:
         return None
+    if call.caller.others and whose.user is None and not whose.anonymous:
+        return [user for user in call.caller.users if user is not None]
     user = user_meant(call)
     if user is None:
         raise Problem("forbidden", "user: the sessions of all users need a token with the scope 'admin'")

@@ -90,12 +90,12 @@ def path_values(raw: Mapping[str, str]) -> dict[str, str]:
 
 
 def user_meant(call: Call) -> str | None:
-    """Whose sessions: one's own, or for `admin` anybody's. Raises Problem."""
+    """Whose sessions: one's own, those of a user of the token, or for `admin` anybody's. Raises Problem."""
     whose: Whose = call.query
     if whose.user is not None and whose.anonymous:
         raise wrong("anonymous", "true", "a session has a user or is anonymous; send one of the two")
     wanted = None if whose.anonymous else whose.user if whose.user is not None else call.caller.user
-    if wanted != call.caller.user and "admin" not in call.caller.scopes:
+    if wanted not in call.caller.users and "admin" not in call.caller.scopes:
         raise Problem("forbidden", "user: sessions of others need a token with the scope 'admin'; leave `user` out")
     return wanted
 
@@ -104,9 +104,10 @@ def unseen_by(call: Call) -> str:
     """What the caller's token does not let them see, whether there is any; empty for whoever sees all."""
     if "admin" in call.caller.scopes:
         return ""
+    named = " and ".join(map(repr, sorted(filter(None, call.caller.users))))
     return (
-        f"this token sees the sessions of user {call.caller.user!r} only; sessions of others, and those without a "
-        "user, need the scope 'admin'"
+        f"this token sees the sessions of user {named} only; sessions of others, and those without a user, need the "
+        "scope 'admin'"
     )
 
 

@@ -1,7 +1,7 @@
 """Tokens say who may ask: bearer tokens, of which only hashes are kept, each with its user and what it is good for.
 
-A line of the file is `sha256-of-the-token user [scopes]`: the hash in hex, the user percent-encoded where the name has
-spaces or other odd characters, scopes joined by commas. Empty lines and those that begin with `#` are passed over.
+A line of the file is `sha256-of-the-token user [scopes [further-users]]`: the hash in hex, users percent-encoded where
+the name has spaces, commas or other odd characters, scopes and further users joined by commas. Empty lines and those that begin with `#` are passed over.
 """
 
 import hashlib
@@ -45,6 +45,12 @@ class Caller:
     name: str
     """Who decides, for the record."""
     scopes: frozenset[Scope]
+    others: frozenset[str] = frozenset()
+    """Further users, whose sessions are as the caller's own: those of a team, for whoever leads it."""
+
+    @property
+    def users(self) -> frozenset[str | None]:
+        return self.others | {self.user}
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,15 +155,25 @@ def parsed(text: str, where: str) -> tuple[TokenLine, ...]:
 
 
 def _entry(words: Sequence[str], where: str) -> TokenLine:
-    if len(words) not in (2, 3) or not _HASH.fullmatch(words[0]):
-        raise BadTokens(f"{where} is not `sha256-of-the-token user [scopes]`; create it with `longhaul serve token`")
+    if not 2 <= len(words) <= 4 or not _HASH.fullmatch(words[0]):
+        raise BadTokens(
+            f"{where} is not `sha256-of-the-token user [scopes [further-users]]`; create it with `longhaul serve token`"
+        )
+    user = _user_in(words[1], where)
+    scopes = scopes_of(words[2], where) if len(words) > 2 else frozenset(USUAL)
+    others = frozenset(_user_in(word, where) for word in words[3].split(",")) if len(words) > 3 else frozenset[str]()
+    return TokenLine(words[0], Caller(user, user, scopes, others))
+
+
+def _user_in(word: str, where: str) -> str:
     try:
-        user = unquote(words[1], errors="strict")
+        user = unquote(word, errors="strict")
         check_name("user", user)
+        if not user:
+            raise ValueError("it is empty")
     except ValueError as error:
-        raise BadTokens(f"{where}: user: {words[1]!r} can't be used ({error})") from error
-    scopes = scopes_of(words[2], where) if len(words) == 3 else frozenset(USUAL)
-    return TokenLine(words[0], Caller(user, user, scopes))
+        raise BadTokens(f"{where}: user: {word!r} can't be used ({error})") from error
+    return user
 
 
 def scopes_of(text: str, where: str) -> frozenset[Scope]:
@@ -168,27 +184,29 @@ def scopes_of(text: str, where: str) -> frozenset[Scope]:
     return frozenset(scope for scope in SCOPES if scope in given)
 
 
-def issue(path: Path, user: str, scopes: str) -> str:
+def issue(path: Path, user: str, scopes: str, others: Sequence[str] = ()) -> str:
     """A new token, of which the hash is added to the file. It can't be shown again. Raises BadTokens."""
     chosen = scopes_of(scopes, "--scopes")
     path = path.expanduser()
-    try:
-        check_name("user", user)
-    except ValueError as error:
-        raise BadTokens(f"--user: {error}") from error
-    if not user:
-        raise BadTokens("--user: '' is no name; give the name of the token's user")
+    for option, name in (("--user", user), *(("--also", other) for other in others)):
+        try:
+            check_name("user", name)
+        except ValueError as error:
+            raise BadTokens(f"{option}: {error}") from error
+        if not name:
+            raise BadTokens(f"{option}: '' is no name; give the name of a user")
     if path.exists():
         read(path)
     token = PREFIX + secrets.token_urlsafe(32)
-    entry = (digest_of(token), quote(user, safe="@.+-_"), ",".join(scope for scope in SCOPES if scope in chosen))
+    users = [quote(name, safe="@.+-_") for name in (user, *dict.fromkeys(others))]
+    entry = (digest_of(token), users[0], ",".join(scope for scope in SCOPES if scope in chosen), ",".join(users[1:]))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         with os.fdopen(descriptor, "ab") as file:
             text = path.read_bytes()
             ends_a_line = not text or text.endswith(b"\n")
-            file.write(f"{'' if ends_a_line else chr(10)}{' '.join(entry)}\n".encode())
+            file.write(f"{'' if ends_a_line else chr(10)}{' '.join(filter(None, entry))}\n".encode())
     except OSError as error:
         raise BadTokens(
             f"{str(path)!r} can't be written ({error}); name another file in LONGHAUL_SERVE_TOKENS"

@@ -16,8 +16,8 @@ import httpx
 from longhaul.starter.dev_server.processes import bound_to_parent, tail
 from tests.limits import SURE_SECONDS
 
-TOKENS = {"ana": "lh_ana", "bob": "lh_bob", "eve": "lh_eve", "max": "lh_max"}
-"""Eve may look at everything, and do nothing; Max is the operator."""
+TOKENS = {"ana": "lh_ana", "bob": "lh_bob", "eve": "lh_eve", "lea": "lh_lea", "max": "lh_max"}
+"""Eve may look at everything, and do nothing; Lea leads Ana, and decides for her; Max is the operator."""
 
 
 @dataclass
@@ -50,7 +50,13 @@ class Serving(Address):
 def tokens_file(folder: Path) -> Path:
     path = folder / "tokens"
     everything = " read,answer,approve,edit,steer"
-    scopes = {"ana": everything, "bob": everything, "eve": " read,admin", "max": " read,answer,steer,admin"}
+    scopes = {
+        "ana": everything,
+        "bob": everything,
+        "eve": " read,admin",
+        "lea": " read,approve ana",
+        "max": " read,answer,steer,admin",
+    }
     lines = [f"{hashlib.sha256(TOKENS[user].encode()).hexdigest()} {user}{scopes[user]}\n" for user in TOKENS]
     path.write_text("# who may ask\n\n" + "".join(lines))
     path.chmod(0o600)

@@ -205,6 +205,9 @@ async def make_token(
     scopes: Annotated[str, typer.Option(help="Of read, answer, approve, edit, steer and admin, comma-separated.")] = (
         "read,answer,approve"
     ),
+    also: Annotated[
+        list[str] | None, typer.Option(help="A further user whose sessions it opens, as a lead's token; repeat it.")
+    ] = None,
 ) -> int:
     """Print a new token once, and add its hash to the file of LONGHAUL_SERVE_TOKENS.
 
@@ -213,7 +216,7 @@ async def make_token(
     settings = Settings()
     path = Path(settings.serve_tokens or settings.data_dir / TOKENS)
     try:
-        token = issue(path, user, scopes)
+        token = issue(path, user, scopes, also or ())
     except BadTokens as error:
         raise Misuse(str(error)) from error
     print(token, flush=True)

@@ -253,6 +253,46 @@ async def test_nobody_sees_the_sessions_of_others(tmp_path: Path, served: Servin
     assert mine["status"] == "waiting"
 
 
+async def test_whoever_leads_a_team_sees_and_decides_what_its_users_ask(tmp_path: Path, served: Serving) -> None:
+    """With a token that names them: it needs no sight of everybody's sessions."""
+    hers, his = agent(tmp_path, WANTS_TO_EDIT, {"text": "Done."}), agent(tmp_path, WANTS_TO_EDIT, name="other")
+    name, other = hers.rpartition("/")[2], his.rpartition("/")[2]
+    async with served.client("ana") as ana, served.client("bob") as bob, served.client("lea") as lea:
+        parked = await ana.post(f"{hers}/messages", json={"messages": "Greet"}, params={"wait": 30})
+        await bob.post(f"{his}/messages", json={"messages": "Greet"}, params={"wait": 30})
+        await listed(ana, name)
+        await listed(bob, other)
+        lists = [
+            {one["session_id"] for one in (await lea.get(f"/v1/sessions{whose}")).json()["sessions"]}
+            for whose in ("", "?user=ana", "?user=lea")
+        ]
+        inbox = (await lea.get("/v1/inbox")).json()["calls"]
+        counted = (await lea.get("/v1/standing")).json()
+        (call,) = [one["call"] for one in inbox if one["session"]["session_id"] == name]
+        page = await lea.get("/console", headers={"Cookie": f"longhaul_token={TOKENS['lea']}"})
+        decision = {"call_id": "edit-7", "decision": "allow", "digest": call["digest"]}
+        allowed = await lea.post(f"{hers}/decisions?user=ana", json=decision)
+        refused = [
+            (await lea.get("/v1/sessions?user=bob")).status_code,
+            (await lea.get("/v1/sessions?anonymous=true")).status_code,
+            (await lea.get(f"{his}/status?user=bob")).status_code,
+            (await lea.post(f"{his}/decisions?user=bob", json=decision)).status_code,
+            (await lea.post(f"{hers}/messages?user=ana", json={"messages": "Hi"})).status_code,
+        ]
+        await finished(ana, f"{hers}/result/{parked.json()['reply_id']}")
+        decided = (await ana.get(f"{hers}/status")).json()["decisions"]
+
+    assert name in lists[0] & lists[1]
+    assert other not in lists[0] | lists[1]
+    assert lists[2] == set()
+    assert other not in {one["session"]["session_id"] for one in inbox}
+    assert counted["waiting"] >= 1
+    assert f"/{name}/call?id=edit-7&amp;user=ana" in page.text
+    assert allowed.status_code == httpx.codes.OK, allowed.text
+    assert refused == [403, 403, 404, 404, 403]
+    assert [(one["approver"], one["decision"]) for one in decided] == [("lea", "allow")]
+
+
 async def test_ten_readers_see_the_same_and_are_told_when_the_server_ends(tmp_path: Path, served: Serving) -> None:
     session = agent(tmp_path, {"text": "Ask."}, {"text": "Forty-two is the answer.", "chunk_chars": 2, "delay_ms": 250})
     readers = [Reader() for _ in range(10)]

@@ -24,6 +24,21 @@ def test_a_new_token_opens_its_users_sessions_and_is_not_kept(tmp_path: Path) ->
     assert path.read_text().startswith(f"{digest_of(token)} Ana%20Lima read,answer\n")
 
 
+def test_a_token_may_open_the_sessions_of_further_users_and_names_each_once(tmp_path: Path) -> None:
+    path = tmp_path / "tokens"
+
+    lead = issue(path, "lea", "read,approve", ["Ana Lima", "bob, jr", "Ana Lima"])
+
+    tokens = Tokens.of(str(path))
+    assert tokens is not None
+    caller = tokens.caller_of(lead)
+    assert caller == Caller("lea", "lea", frozenset({"read", "approve"}), frozenset({"Ana Lima", "bob, jr"}))
+    assert caller.users == {"lea", "Ana Lima", "bob, jr"}
+    assert path.read_text().endswith(" lea read,approve Ana%20Lima,bob%2C%20jr\n")
+    with pytest.raises(BadTokens, match="--also"):
+        issue(path, "lea", "read", [""])
+
+
 @pytest.mark.parametrize("token", ["", "lh_", "x" * 300, ANA, "lh_\udcff"])
 def test_what_is_no_token_lets_nobody_in(token: str) -> None:
     tokens = Tokens.of(f"{digest_of('lh_right')} ana; {ANA} bob")
@@ -74,7 +89,8 @@ def test_a_file_that_others_may_read_is_refused(tmp_path: Path) -> None:
     [
         ("ana", "line 2 is not `sha256"),
         (f"{ANA[1:]} ana", "line 2 is not `sha256"),
-        (f"{ANA} ana read extra", "line 2 is not `sha256"),
+        (f"{ANA} ana read bob extra", "line 2 is not `sha256"),
+        (f"{ANA} ana read bob,", "user: '' can't be used"),
         (f"{ANA} ana read,anwser", "there is no scope 'anwser'"),
         (f"{ANA} ana ,", "there is no scope ''"),
         (f"{ANA} %ff", "user: '%ff' can't be used"),
