@@ -220,16 +220,21 @@ class Conversation:
     async def come_back(self) -> Outcome | None:
         """Show what was said last, and go on with the reply that was being made when we came. None when there is
         none."""
+        reply_id = await self.show_last()
+        return await self.see_through(reply_id, 1) if reply_id else None
+
+    async def show_last(self) -> str:
+        """What was said last; returns the reply that is being made now, of which nothing was shown."""
         try:
             status = await self.session.status()
         except NoSession:
-            return None
+            return ""
         self.has_started = True
         # As of one moment: a reply that ends meanwhile is neither left out of both nor shown twice.
         turns = await last_turns(self.session, status)
         self._screen.show(*shown_again(turns, self._screen))
-        reply_id = _reply_of(status)
-        return await self.see_through(reply_id, 1) if reply_id else None
+        self.reply_id = _reply_of(status) or None
+        return self.reply_id or ""
 
     async def catch_up(self, start: int = 1) -> Outcome | None:
         """Go on with a reply that was being made or waited when we came; None when there is none."""

@@ -274,6 +274,8 @@ class LiveChat:
         self._stopped = ""
         """The reply that Ctrl-C was for; `-` for none."""
         self._idle = asyncio.Event()
+        self._has_looked = asyncio.Event()
+        """It is known what was there before: what is sent sooner would count as that, and be shown twice."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._typing: asyncio.Task[None] | None = None
         self._commands = Commands(session, self.screen, self, approver)
@@ -363,6 +365,7 @@ class LiveChat:
             self._lines.put_nowait(said)
 
     async def _listen(self) -> None:
+        await self._has_looked.wait()
         while True:
             await self._take(await self._lines.get())
             self._lines.task_done()
@@ -397,8 +400,11 @@ class LiveChat:
         self.screen.paint()
 
     async def _see(self) -> None:
-        await self._show_status()
-        await self.conversation.come_back()
+        under_way = await self.conversation.show_last()
+        self._has_looked.set()
+        if under_way:
+            await self._show_status()
+            await self.conversation.see_through(under_way, 1)
         while True:
             self.conversation.reply_id = None
             await self._show_status()

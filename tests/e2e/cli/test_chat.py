@@ -41,6 +41,19 @@ def test_one_may_type_while_the_agent_works(cli: Cli) -> None:
     assert seen.shown.count("The harbour is full.") == 1
 
 
+def test_what_is_typed_before_the_chat_is_there_is_shown_once(cli: Cli) -> None:
+    model = cli.script({"text": "Good morning.", "delay_ms": 100})
+
+    with Terminal(cli, "chat", "--model", model) as terminal:
+        terminal.types("hello\n")
+        terminal.until("1 step")
+        terminal.types("\x04")
+        seen = terminal.end()
+
+    assert seen.code == 0, seen.shown
+    assert (seen.shown.count("> hello"), seen.shown.count("Good morning.")) == (1, 1), seen.shown
+
+
 def test_a_line_above_what_is_typed_says_who_answers_how_and_at_what_cost(cli: Cli) -> None:
     usage = {"input_tokens": 1_200, "output_tokens": 34}
     model = cli.script({"text": "Good morning.", "usage": usage})
