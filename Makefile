@@ -29,7 +29,7 @@ INSTALL = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Lon
 demo: $(RUNTIME) ## a whole job, offline: embedded server, worker, scripted model
 	@$(BIN)/python -m longhaul.starter.demo
 
-# Fetches the servers first: a test's seconds must not be spent on a download. Most tests wait for servers, so four
+# Fetches the servers first: a test's seconds must not be spent on a download. Most tests wait for servers, so six
 # processes keep two cores busy, each with whole files: what a file's tests share is made once. tests/suite/order.py says which
 # come first, so pytest-xdist must not order them by their number. Tests that watch the clock run when the others are
 # done, no more at once than there are cores, and what failed in a crowd is tried once more.
@@ -40,7 +40,7 @@ test: setup ## all tests but the slow chaos, with all that they need
 	$(KEPT) $(BIN)/python -m pytest --numprocesses $(CLOCK_PROCESSES) $(WHOLE_FILES) -m "alone and not chaos" $(ALONE); few=$$?; \
 	$(KEPT) $(BIN)/python -m tests.suite.again $$most $$few
 
-TEST_PROCESSES ?= 4
+TEST_PROCESSES ?= 6
 CLOCK_PROCESSES ?= 2
 # To read all tests anew takes each process twenty seconds of the processor, and each program half a second: what was read
 # is kept, also where the shell forbids to keep it beside the sources.
