@@ -87,7 +87,7 @@ class Thinking:
         self._contexts, self._specs, self._counter = parts.contexts, parts.specs, parts.counter
         self._workspaces, self._secrets, self._wrapping = parts.workspaces, parts.secrets, parts.wrapping
         self._providers, self._examination, self._streaming = providers, examination, streaming
-        self._hooks, self._kinds, self._along = hooks or PromptHooks(), custom_agents or CustomAgentTurns(), along
+        self._hooks, self._custom_agents, self._along = hooks or PromptHooks(), custom_agents or CustomAgentTurns(), along
         self._keeping = keeping
         self._notes = SaidOnce()
 
@@ -105,9 +105,9 @@ class Thinking:
                 session, ask.context, lambda start: own_session.pull_page(epoch, start)
             )
             spec = await self._specs.get(ask.spec_digest, own_session.pull_spec)
-            if ask.kind is not None:
-                return await self._step_of_kind(
-                    ask, ask.kind, OfCustomAgent(spec, session, messages, wrapped, place, billing)
+            if ask.custom_agent is not None:
+                return await self._step_of_custom_agent(
+                    ask, ask.custom_agent, OfCustomAgent(spec, session, messages, wrapped, place, billing)
                 )
             system = await wrapped.system_prompt(await self._hooked(spec.system_prompt, ask))
             told = session.told_to(ask.agent)
@@ -146,8 +146,8 @@ class Thinking:
         tools = {tool.name: tool for tool in spec.tools if tool.name not in ask.hidden_tools}
         return await self._along.added(said, ask, tools)
 
-    async def _step_of_kind(self, ask: CallModel, step: CustomAgentStep, of: "OfCustomAgent") -> ModelSaid:
-        """What the code of the agent's kind comes to next. No piece of a thought is streamed: it is read whole."""
+    async def _step_of_custom_agent(self, ask: CallModel, step: CustomAgentStep, of: "OfCustomAgent") -> ModelSaid:
+        """What the code of the custom agent comes to next. No piece of a thought is streamed: it is read whole."""
 
         async def think(thought: Thought) -> ModelReply:
             prompt = thought.system or await self._hooked(of.spec.system_prompt, ask)
@@ -155,7 +155,7 @@ class Thinking:
             request = replace(_request(ask, of.spec, await of.wrapped.system_prompt(prompt), told), tools=())
             return await of.wrapped.model_call(request, partial(self._ask, hears=_nobody, billing=of.billing))
 
-        turn = await self._kinds.turn(ask, step, of.messages, think)
+        turn = await self._custom_agents.turn(ask, step, of.messages, think)
         said = await self._recorded(ask, of.place, turn.reply, of.spec)
         beside = {
             "message": said.message.model_copy(update={"metadata": turn.metadata}),
@@ -216,7 +216,7 @@ class Thinking:
     async def _recorded(self, ask: CallModel, place: Place, reply: ModelReply, spec: SpecTexts) -> ModelSaid:
         refused = reply.stop in REFUSALS
         offered = {tool.name for tool in spec.tools}.difference(ask.hidden_tools)
-        if GENERATE_RESPONSE in offered and ask.kind is None:
+        if GENERATE_RESPONSE in offered and ask.custom_agent is None:
             reply = called_in_words(reply, GENERATE_RESPONSE)
         content = recorded_content(reply, ask.call_number, closing=ask.closing)
         content, dropped = without_too_many(content)
@@ -355,7 +355,7 @@ def _missed(ask: CallModel, reply: ModelReply, hooked: bool, repair: Repair | No
 
 @dataclass(frozen=True, slots=True)
 class OfCustomAgent:
-    """What there is for a step of a kind."""
+    """What there is for a step of a custom agent."""
 
     spec: SpecTexts
     session: SessionContext

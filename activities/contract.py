@@ -114,7 +114,7 @@ class InterruptInput(OpenValue):
     """What was said with the interrupt, and is answered next."""
     tools: tuple[str, ...] = sparse(())
     """Of the calls that were cut short, in their order."""
-    kind: str = sparse("")
+    custom_agent: str = sparse("")
     """The agent's own, which is asked before the middlewares."""
 
 
@@ -318,7 +318,7 @@ class ContextAddress(OpenValue):
 
 
 class CustomAgentStep(OpenValue):
-    """The next step of a reply that an agent kind makes, and where the context holds what it is made from."""
+    """The next step of a reply that a custom agent makes, and where the context holds what it is made from."""
 
     name: str
     heard: int = sparse(0)
@@ -379,7 +379,7 @@ class CallModel(OpenValue):
     """So many attempts may be billed; 0 = there is no budget."""
     reads_along: ReadsAlong | None = sparse(None)
     """None: what the answer calls for is the session's alone to begin."""
-    kind: CustomAgentStep | None = sparse(None)
+    custom_agent: CustomAgentStep | None = sparse(None)
     """Of an agent that is code of its operator's: the code says what is next, and the model is asked where it asks."""
 
 

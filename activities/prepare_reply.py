@@ -120,7 +120,7 @@ class Preparation:
             system_prompt=None if now == before else told.system_prompt,
             prompt_digest="" if now == before else now,
             wrapped=self._wrapping.middlewares.for_everybody,
-            hooked_interrupts=bool(ask.spec.kind) or self._wrapping.of_reply(ask).hears_interrupts,
+            hooked_interrupts=bool(ask.spec.custom_agent) or self._wrapping.of_reply(ask).hears_interrupts,
             hints=(
                 *(() if ask.is_under_way else told.hints),
                 *hints,

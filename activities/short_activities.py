@@ -1,5 +1,5 @@
 """Activities of a few lines: `greet_host` says that a host is back, `hear_child` what the closed session of a
-sub-agent has returned, `handle_interrupt` what an agent kind or middlewares say to an interrupt; `record_memory`
+sub-agent has returned, `handle_interrupt` what a custom agent or middlewares say to an interrupt; `record_memory`
 writes a reply into long-term memory, `verify_decisions` checks signatures, and `tell_environment` tells `longhaul
 doctor` what a worker has.
 """
@@ -83,11 +83,11 @@ class Interrupting:
     @activity.defn(name=HANDLE_INTERRUPT)
     async def handle_interrupt(self, ask: InterruptInput) -> InterruptHandled:
         """A hook that fails is told of, and ends the reply no less. Raises NotHere for one that this worker lacks,
-        and ModelFailed for a kind whose code fails."""
+        and ModelFailed for a custom agent whose code fails."""
         async with beating():
             wrapped = self._wrapping.of_interrupt(ask)
             try:
-                said = await self._turns.parting(ask.kind, ask.message, ask.tools) if ask.kind else ""
+                said = await self._turns.parting(ask.custom_agent, ask.message, ask.tools) if ask.custom_agent else ""
                 said = said or await wrapped.parting(Interruption(ask.message, ask.tools))
             except MiddlewareFailed as error:
                 return InterruptHandled(reply_id=ask.reply_id, error=str(error))

@@ -61,7 +61,7 @@ def status_line(status: Status) -> Text:
     home = str(Path.home())
     root = status.workspace_root
     folder = f"~{root.removeprefix(home)}" if root == home or root.startswith(f"{home}/") else root
-    parts = (status.agent, status.model or status.kind, status.mode, cost, folder)
+    parts = (status.agent, status.model or status.custom_agent, status.mode, cost, folder)
     return Text(" · ".join(one_line(part) for part in parts if part), "dim", no_wrap=True, overflow="ellipsis")
 
 
@@ -142,7 +142,7 @@ def head(status: Status) -> Text:
     shown = Text.assemble((one_line(status.session_id), "bold"), f"{user}: ")
     shown.append(status.status, _COLOURS.get(status.status, ""))
     # What makes its replies: a model, or code, which may have a model to ask.
-    kind = f", custom agent {one_line(status.kind)}" if status.kind else ""
+    kind = f", custom agent {one_line(status.custom_agent)}" if status.custom_agent else ""
     made_by = f"{kind}, model {one_line(status.model)}" if status.model or not kind else kind
     shown.append(f"\nagent {one_line(status.agent)}{made_by}, mode {status.mode}")
     if status.workspace_root:
@@ -160,7 +160,7 @@ def head(status: Status) -> Text:
 def cost(status: Status) -> str:
     """What it took so far."""
     about = "about " if status.tokens_estimated else ""
-    calls = _counted(status.model_calls, "step" if status.kind else "model call")
+    calls = _counted(status.model_calls, "step" if status.custom_agent else "model call")
     return f"cost {about}{status.input_tokens} tokens in, {status.output_tokens} out, {calls}{lost(status)}"
 
 

@@ -57,7 +57,7 @@ def handle_interrupt(session: SessionState) -> InterruptInput:
         reply_id=session.current.reply_id,
         message=replaced_by(session),
         tools=cut_short(session),
-        kind=session.spec.kind,
+        custom_agent=session.spec.custom_agent,
     )
 
 
@@ -172,12 +172,12 @@ def call_model(journal: Journal, step: Think, along: world.ReadsAlong | None) ->
         attempts_paid=attempts_paid(journal),
         # A tool of a group that is no longer active may be called, and must not read before the session has refused it.
         reads_along=None if step.closing or model != journal.spec.model or journal.context.shown_groups else along,
-        kind=_kind_step(journal),
+        custom_agent=_custom_agent_step(journal),
     )
 
 
-def _kind_step(journal: Journal) -> world.CustomAgentStep | None:
-    if not journal.spec.kind or journal.reply is None:
+def _custom_agent_step(journal: Journal) -> world.CustomAgentStep | None:
+    if not journal.spec.custom_agent or journal.reply is None:
         return None
 
     def index_of(number: int) -> int:
@@ -187,14 +187,14 @@ def _kind_step(journal: Journal) -> world.CustomAgentStep | None:
     if first != begins:
         first = end = begins  # a request to go on, without a message
     return world.CustomAgentStep(
-        name=journal.spec.kind,
+        name=journal.spec.custom_agent,
         heard=int(bool(journal.state.summary)),
         since=index_of(begins),
         first=index_of(first),
         end=index_of(end),
         structured_schema=journal.reply.structured_schema,
         agents=tuple(journal.spec.agents),
-        config=journal.spec.kind_config,
+        config=journal.spec.custom_agent_config,
     )
 
 
@@ -207,7 +207,7 @@ def is_last_model(journal: Journal, model: str) -> bool:
 def compress(journal: Journal, cut: Cut) -> world.CompressInput:
     asked = journal.compaction.asked
     config = asked.config if asked is not None and asked.config is not None else journal.spec.context_config
-    if journal.spec.kind:
+    if journal.spec.custom_agent:
         # Code reads messages, and may have no model that could sum them up.
         config = config.model_copy(update={"condensers": ("drop_oldest",)})
     return world.CompressInput(

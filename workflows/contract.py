@@ -327,8 +327,8 @@ class Status(OpenValue):
     session_id: str
     user_id: str | None
     agent: str
-    kind: str = sparse("")
-    """Of an agent whose replies are made by code of its operator's."""
+    custom_agent: str = sparse("")
+    """The code of the operator's that makes its replies, by its name; empty: a model does."""
     model: str
     status: str
     """idle, working, waiting, paused."""

@@ -157,7 +157,7 @@ def status(journal: Journal) -> Status:
         session_id=state.session_id,
         user_id=state.user_id,
         agent=journal.spec.name,
-        kind=journal.spec.kind,
+        custom_agent=journal.spec.custom_agent,
         model=journal.spec.model,
         status=status_word(journal),
         reply_id=journal.reply.reply_id if journal.reply else "",

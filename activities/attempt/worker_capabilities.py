@@ -49,13 +49,13 @@ class Offered:
     profiles: tuple[str, ...] = ()
     """Of models; an agent may have others of its own."""
     postprocessors: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
+    custom_agents: tuple[str, ...] = ()
     images: tuple[str, ...] = ()
 
     def check(self, spec: AgentSpec) -> None:
         """Raises NotHere for the first name that this worker does not have."""
         _check("postprocessor", spec.postprocess.values(), self.postprocessors, "LONGHAUL_TOOLS")
-        _check("agent kind", [spec.kind] if spec.kind else [], self.kinds, "LONGHAUL_TOOLS")
+        _check("custom agent", [spec.custom_agent] if spec.custom_agent else [], self.custom_agents, "LONGHAUL_TOOLS")
         _check("image", [spec.seal.image] if spec.seal and spec.seal.image else [], self.images, "LONGHAUL_IMAGES")
         _check("offloader", [spec.offloader], self.offloaders, "LONGHAUL_OFFLOADERS")
         _check("condenser", spec.context_config.condensers, self.condensers, "LONGHAUL_CONDENSERS")

@@ -1,7 +1,7 @@
-"""An agent kind is code of the operator's that makes an agent's replies, in the place of a model.
+"""A custom agent is code of the operator's that makes an agent's replies, in the place of a model.
 
 It runs on workers, one step at a time, and never in a session's workflow: what a step asks for is recorded, and the
-next step begins the reply again and is given what was recorded. So a kind asks its session for all that it needs of the
+next step begins the reply again and is given what was recorded. So a custom agent asks its session for all that it needs of the
 world, and does the same each time; `activities.custom_agents.custom_agent_registry` looks at its module.
 """
 
@@ -73,7 +73,7 @@ Asked = tuple[CustomAgentCall, ...] | Thought | CustomAgentWords
 
 
 class CustomAgentSession:
-    """What a kind may ask of its session. Each thing that is awaited is one recorded step."""
+    """What a custom agent may ask of its session. Each thing that is awaited is one recorded step."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class CustomAgentSession:
         self.agents = agents
         """Names of the agents that it may `ask`, in the order of the agent's file."""
         self.config = dict(config or {})
-        """`kind_config` of the agent's file."""
+        """`custom_agent_config` of the agent's file."""
 
     def call(self, tool: str, **arguments: Any) -> CustomAgentCall:
         """Call a tool of the agent's. Permission decides on it as on a call of a model; it may wait for a person."""
@@ -123,7 +123,7 @@ class CustomAgent:
     An object is made without arguments for each step, told by `observe` of what was said before, and then asked.
     """
 
-    kind_name: str = ""
+    registered_name: str = ""
 
     async def reply(self, msg: Msg, session: CustomAgentSession) -> str | Msg | dict[str, Any] | None:
         """The answer to a request: a text, a message, or a value in the form that was asked for."""
@@ -142,10 +142,10 @@ Kind = TypeVar("Kind", bound=type[CustomAgent])
 
 
 def custom_agent(name: str) -> Callable[[Kind], Kind]:
-    """Above a subclass of CustomAgent: the name by which agents choose it, as in `kind = "router"`."""
+    """Above a subclass of CustomAgent: the name by which agents choose it, as in `custom_agent = "router"`."""
 
     def named(made: Kind) -> Kind:
-        made.kind_name = name
+        made.registered_name = name
         return made
 
     return named

@@ -1,14 +1,14 @@
-"""The agent kinds of one worker, by name: pipelines, and the classes under `@custom_agent` of the modules of
+"""The custom agents of one worker, by name: pipelines, and the classes under `@custom_agent` of the modules of
 LONGHAUL_TOOLS, whose source is looked at first.
 
 Pipelines need no program which waits for them. Whom they ask are the agents of their own file, one after the other,
 round and round, or side by side.
 
-Looks at the source of a module in which a kind stands, before a worker takes it: what it imports, and which built-in
+Looks at the source of a module in which a custom agent stands, before a worker takes it: what it imports, and which built-in
 functions it names.
 
 A reply is made again from its beginning at each step, so that a clock, a file or chance would lead each time elsewhere.
-This finds mistakes; it is no wall against malice: a kind is the operator's own code, as tools are.
+This finds mistakes; it is no wall against malice: a custom agent is the operator's own code, as tools are.
 """
 
 import ast
@@ -48,11 +48,11 @@ WHY = (
 
 
 class CustomAgentSetupError(BadSetup):
-    """The operator's mistake: a kind with a wrong name, or one whose module does what a kind may not."""
+    """The operator's mistake: a custom agent with a wrong name, or one whose module does what a custom agent may not."""
 
 
 def check_module(name: str) -> None:
-    """Raises CustomAgentSetupError with module and line of the first thing that a kind may not do; modules of the same
+    """Raises CustomAgentSetupError with module and line of the first thing that a custom agent may not do; modules of the same
     package that it imports are looked at too."""
     top, seen, waiting = name.partition(".")[0], set[str](), [name]
     while waiting:
@@ -106,7 +106,7 @@ def _source_of(module: str) -> Path | None:
 
 def _refused(module: str, node: ast.AST, what: str) -> CustomAgentSetupError:
     line = getattr(node, "lineno", 0)
-    return CustomAgentSetupError(f"the module {module!r}, line {line}, {what}, and a kind of agent stands in it: {WHY}")
+    return CustomAgentSetupError(f"the module {module!r}, line {line}, {what}, and a custom agent stands in it: {WHY}")
 
 
 MOST_ROUNDS, ROUNDS = 50, 2
@@ -137,7 +137,7 @@ class RoundRobin(CustomAgent):
         rounds = config["rounds"]
         if not isinstance(rounds, int) or not 1 <= rounds <= MOST_ROUNDS:
             raise CustomAgentFailed(
-                f"kind_config.rounds is {rounds!r}, and it takes a whole number from 1 to {MOST_ROUNDS}"
+                f"custom_agent_config.rounds is {rounds!r}, and it takes a whole number from 1 to {MOST_ROUNDS}"
             )
         return await _in_turn(msg, session, session.agents * rounds, until=str(config["until"]))
 
@@ -200,7 +200,7 @@ def _read(session: CustomAgentSession, **config: int | str) -> dict[str, bool | 
     for name in session.config:
         if name not in config:
             raise CustomAgentFailed(
-                f"there is no kind_config.{name}; there are: {', '.join(config) or 'none for this kind'}"
+                f"there is no custom_agent_config.{name}; there are: {', '.join(config) or 'none for this custom agent'}"
             )
     return {**config, **session.config}
 
@@ -218,42 +218,42 @@ class CustomAgents:
         return tuple(self._known)
 
     def get(self, name: str) -> type[CustomAgent]:
-        """Raises NotHere for a kind that this worker does not have."""
+        """Raises NotHere for a custom agent that this worker does not have."""
         if name not in self._known:
             hint = did_you_mean(name, self._known, "they have")
             shown = name[:LONGEST_NAME]
-            raise not_here(f"no agent kind is named {shown!r} on the workers that were asked (LONGHAUL_TOOLS); {hint}")
+            raise not_here(f"no custom agent is named {shown!r} on the workers that were asked (LONGHAUL_TOOLS); {hint}")
         return self._known[name]
 
 
-def is_kind(value: object) -> bool:
+def is_custom_agent(value: object) -> bool:
     return (
         inspect.isclass(value)
         and issubclass(value, CustomAgent)
-        and "kind_name" in vars(value)
-        and value.kind_name != ""
+        and "registered_name" in vars(value)
+        and value.registered_name != ""
     )
 
 
 def load_custom_agents(names: str) -> CustomAgents:
     """The pipelines, and in their place those of the modules in `names`, which have been imported for their tools.
 
-    Raises CustomAgentSetupError for two of one name, a wrong one, and a module that does what a kind's may not."""
+    Raises CustomAgentSetupError for two of one name, a wrong one, and a module that does what a custom agent's may not."""
     found = dict[str, type[CustomAgent]]()
     for module in names_in(names):
         for value in vars(module_at(module, setting_of("tool"))).values():
-            if is_kind(value) and found.setdefault(value.kind_name, value) is not value:
-                raise CustomAgentSetupError(f"two agent kinds have the name {value.kind_name!r}; rename one")
-    for name, kind in found.items():
+            if is_custom_agent(value) and found.setdefault(value.registered_name, value) is not value:
+                raise CustomAgentSetupError(f"two custom agents have the name {value.registered_name!r}; rename one")
+    for name, custom in found.items():
         if not NAME.fullmatch(name):
             raise CustomAgentSetupError(
-                f"{name!r} can't be the name of an agent kind: it takes letters, digits, `.`, `_` and `-`"
+                f"{name!r} can't be the name of a custom agent: it takes letters, digits, `.`, `_` and `-`"
             )
-        if kind.reply is CustomAgent.reply:
-            raise CustomAgentSetupError(f"the agent kind {name!r} defines no reply")
+        if custom.reply is CustomAgent.reply:
+            raise CustomAgentSetupError(f"the custom agent {name!r} defines no reply")
         for method in _METHODS:
-            if not inspect.iscoroutinefunction(getattr(kind, method)):
-                raise CustomAgentSetupError(f"the agent kind {name!r}: {method} has to be an async function")
-        check_module(kind.__module__)
+            if not inspect.iscoroutinefunction(getattr(custom, method)):
+                raise CustomAgentSetupError(f"the custom agent {name!r}: {method} has to be an async function")
+        check_module(custom.__module__)
     built_in: tuple[type[CustomAgent], ...] = (*PIPELINES, ProgramAgent)
-    return CustomAgents({kind.kind_name: kind for kind in built_in} | found)
+    return CustomAgents({custom.registered_name: custom for custom in built_in} | found)

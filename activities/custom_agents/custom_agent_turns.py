@@ -1,4 +1,4 @@
-"""One step of an agent kind as the journal takes it: calls, a thought, words on the way, or the answer."""
+"""One step of a custom agent as the journal takes it: calls, a thought, words on the way, or the answer."""
 
 import asyncio
 import json
@@ -48,11 +48,11 @@ from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE
 
 log = logging.getLogger(__name__)
 
-CODE = "kind:"
-"""Before the kind's name, in the place of a model's, of a step that asked no model."""
+CODE = "custom_agent:"
+"""Before the custom agent's name, in the place of a model's, of a step that asked no model."""
 OWN_SECONDS = 10.0
-"""What the code of a kind may take for one step: it computes, and what takes long is a tool's."""
-STEP, TOLD = "kind_step", "kind_does"
+"""What the code of a custom agent may take for one step: it computes, and what takes long is a tool's."""
+STEP, TOLD = "custom_agent_step", "custom_agent_does"
 """In the metadata of a recorded step: what was asked for, as a digest and in words."""
 
 Block = TextBlock | ThinkingBlock | ToolCallBlock
@@ -69,20 +69,20 @@ class CustomAgentTurn:
 
 class CustomAgentTurns:
     def __init__(self, custom_agents: CustomAgents | None = None) -> None:
-        self._kinds = custom_agents or CustomAgents()
+        self._custom_agents = custom_agents or CustomAgents()
 
     async def turn(
         self, ask: CallModel, step: CustomAgentStep, messages: Sequence[Msg], think: Think
     ) -> CustomAgentTurn:
-        """Raises NotHere for a kind that this worker does not have, ModelFailed for code that fails, and what `think`
+        """Raises NotHere for a custom agent that this worker does not have, ModelFailed for code that fails, and what `think`
         does."""
-        kind, done = self._kinds.get(step.name), recorded(messages[step.since :])
+        custom, done = self._custom_agents.get(step.name), recorded(messages[step.since :])
         since_then = messages[step.heard : step.since]
         # Steps, results and hints are left out.
         heard = tuple(m for m in since_then if any(isinstance(block, TextBlock | DataBlock) for block in m.content))
         session = CustomAgentSession(heard, step.structured_schema, step.agents, step.config)
         request = _request(messages[step.first : step.end])
-        found = await _bounded(step.name, partial(next_of, kind, request, session, ask.agent, done))
+        found = await _bounded(step.name, partial(next_of, custom, request, session, ask.agent, done))
         if isinstance(found, CustomAgentAnswer):
             return self._answer(step, found, done, ask)
         if ask.closing:
@@ -103,7 +103,7 @@ class CustomAgentTurns:
 
     async def parting(self, name: str, message: str, tools: tuple[str, ...]) -> str:
         """Raises as `turn` does."""
-        words: str = await _bounded(name, partial(parting, self._kinds.get(name), message, tools))
+        words: str = await _bounded(name, partial(parting, self._custom_agents.get(name), message, tools))
         return words
 
     def _answer(
@@ -172,7 +172,7 @@ def _blocks(asked: Asked, call_number: int) -> tuple[Block, ...]:
 
 
 def _reply(ask: CallModel, content: tuple[Block, ...]) -> ModelReply:
-    return ModelReply(content, Usage(), f"{CODE}{ask.kind.name}" if ask.kind else "", "end_turn")
+    return ModelReply(content, Usage(), f"{CODE}{ask.custom_agent.name}" if ask.custom_agent else "", "end_turn")
 
 
 def _call_id(call_number: int, at: int) -> str:
@@ -219,11 +219,11 @@ def _failed(name: str, error: Exception) -> Exception:
             why = f"its code took longer than {OWN_SECONDS:.0f} s for one step"
         case _:
             why = f"{type(error).__name__}{_place(error)}; the worker's log says more"
-    return failed_for_good("kind", f"The agent kind {name!r} failed: {why}.")
+    return failed_for_good("custom_agent", f"The custom agent {name!r} failed: {why}.")
 
 
 def _place(error: Exception) -> str:
-    """The innermost line in the folder of the kind's own code, whose line it is also where a library raised it."""
+    """The innermost line in the folder of the custom agent's own code, whose line it is also where a library raised it."""
     frames = traceback.extract_tb(error.__traceback__)
     called = [at for at, frame in enumerate(frames) if frame.filename == next_step.__file__]
     lines = [(PurePath(frame.filename), frame.lineno) for frame in frames[called[-1] + 1 if called else 0 :]]

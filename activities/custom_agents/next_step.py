@@ -1,4 +1,4 @@
-"""Finds the next step of a kind's reply: its code runs from the beginning, is given what is recorded of each step, and
+"""Finds the next step of a custom agent's reply: its code runs from the beginning, is given what is recorded of each step, and
 is stopped at the first one that nobody has taken yet.
 
 No event loop runs it: what it awaits comes from the journal, so that nothing else can be awaited.
@@ -25,7 +25,7 @@ SHOWN_CHARS = 80
 
 
 class CustomAgentFailed(Exception):
-    """The code of a kind did what it may not; the text is for everybody."""
+    """The code of a custom agent did what it may not; the text is for everybody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,11 @@ def next_of(
     made: Callable[[], CustomAgent], request: Msg, session: CustomAgentSession, own_name: str, done: Sequence[Done]
 ) -> Asked | CustomAgentAnswer:
     """Raises CustomAgentFailed, and whatever the code does."""
-    kind = made()
+    custom = made()
     for message in session.heard:
         if message.role != "assistant" or message.name != own_name:
-            _alone(kind.observe(message), "observe")
-    running, came, at = kind.reply(request, session), None, 0
+            _alone(custom.observe(message), "observe")
+    running, came, at = custom.reply(request, session), None, 0
     while True:
         step = done[at] if at < len(done) else None
         try:
@@ -120,7 +120,7 @@ def _checked(asked: Any) -> Asked:
         return asked
     if not isinstance(asked, tuple) or not all(isinstance(call, CustomAgentCall) for call in asked):
         raise CustomAgentFailed(
-            "reply awaits something that is none of its session's: a kind waits for its session alone"
+            "reply awaits something that is none of its session's: a custom agent waits for its session alone"
         )
     if not 0 < len(asked) <= CALLS_OF_A_TURN:
         raise CustomAgentFailed(f"{len(asked)} calls together; it takes 1 to {CALLS_OF_A_TURN}")

@@ -16,7 +16,7 @@ from referencing.exceptions import Unresolvable
 
 from longhaul.activities.attempt.secrets import SPELT_OTHERWISE, WorkerSecrets
 from longhaul.activities.attempt.workspaces import not_here
-from longhaul.activities.custom_agents.custom_agent_registry import is_kind
+from longhaul.activities.custom_agents.custom_agent_registry import is_custom_agent
 from longhaul.activities.process.program_run import find_ripgrep
 from longhaul.activities.process.sandbox import SandboxPolicy
 from longhaul.activities.tool import Place, Tool, ToolCall, ToolError, ToolOutput, ToolSetupError
@@ -221,7 +221,7 @@ def load_modules(names: str) -> list[Tool]:
             ) from error
         tools = [value for value in vars(module).values() if isinstance(value, Tool)]
         others = (value for value in vars(module).values() if isinstance(value, Postprocessor | SkillLoader))
-        if not tools and not any(others) and not any(map(is_kind, vars(module).values())):
+        if not tools and not any(others) and not any(map(is_custom_agent, vars(module).values())):
             raise ToolSetupError(f"the tool module {name!r} has no tools; put @tool above a function in it")
         for tool in tools:
             tool.sandboxed_from = "" if tool.inside or tool.child or tool.is_external_tool or tool.target else name

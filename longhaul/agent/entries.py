@@ -1187,7 +1187,7 @@ class ModelSaid(Entry):
     """What its calls have read at once, by call id; None: it has to go its own way. No part of the journal: the session
     judges these calls like any others, and writes down what it allows."""
     goes_on: bool = sparse(False)
-    """It is a step of an agent kind, which is asked for the next one: no answer yet, although it calls nothing."""
+    """It is a step of a custom agent, which is asked for the next one: no answer yet, although it calls nothing."""
 
 
 class ModelFailed(Entry):

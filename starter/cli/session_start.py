@@ -92,7 +92,7 @@ async def open_session(app: Longhaul, wishes: Wishes) -> Session:
         await adjust(app, there, wishes)
         return there
     _mention_missing_file(wishes.agent)
-    if not (spec.model or spec.kind):
+    if not (spec.model or spec.custom_agent):
         raise Misuse(
             "no model is set; name one with --model (like anthropic:NAME, openai:NAME or scripted:FILE), "
             "as `model` in the agent file, or as LONGHAUL_MODEL"
@@ -109,7 +109,7 @@ async def agent_to_begin(app: Longhaul, wishes: Wishes) -> AgentSpec:
 
 def with_model(spec: AgentSpec) -> AgentSpec:
     """The same. Raises Misuse where it has none, and needs one."""
-    if not (spec.model or spec.kind):
+    if not (spec.model or spec.custom_agent):
         raise Misuse("no model is set; name one with --model, as `model` in the agent file, or as LONGHAUL_MODEL")
     return spec
 

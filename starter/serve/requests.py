@@ -143,7 +143,7 @@ async def session_to_begin(call: Call, query: Starting | None = None) -> Session
             return session
         raise Problem("not-found", f"agent: there is no agent {agent!r}; there are: {', '.join(known_agents())}")
     model = spec.model or call.app.settings.model
-    if not (model or spec.kind) and not await session.stored.is_known():
+    if not (model or spec.custom_agent) and not await session.stored.is_known():
         raise Problem("refused", _no_model(agent))
     if workspace is not None:
         # It stays the kind of place that its agent names.
@@ -183,7 +183,7 @@ def spec_to_begin(call: Call, agent: str) -> AgentSpec:
     if spec is None:
         raise Problem("not-found", f"agent: there is no agent {agent!r}; there are: {', '.join(known_agents())}")
     model = spec.model or call.app.settings.model
-    if not (model or spec.kind):
+    if not (model or spec.custom_agent):
         raise Problem("refused", _no_model(agent))
     return spec.model_copy(update={"model": model})
 

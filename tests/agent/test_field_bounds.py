@@ -105,7 +105,7 @@ def test_so_much_is_taken_and_no_more(what: str) -> None:
         check(most + 1)
 
 
-FREE = {"kind_config"}
+FREE = {"custom_agent_config"}
 """Read by nobody but the code of an operator's own kind."""
 INSIDE = {"remind_after", "escalate_after", "expire_after"}
 """Bounded behind the text that may stand in their place, which the schema does not show."""
@@ -135,7 +135,7 @@ def test_each_number_of_an_agent_has_an_upper_bound() -> None:
 
 @pytest.mark.parametrize("number", [float("inf"), float("nan")])
 def test_a_number_that_could_not_be_read_back_is_refused(number: float) -> None:
-    for field in ({"kind_config": {"step": number}}, {"model_config": {"call_timeout_seconds": number}}):
+    for field in ({"custom_agent_config": {"step": number}}, {"model_config": {"call_timeout_seconds": number}}):
         with pytest.raises(ValidationError, match="finite"):
             AgentSpec.model_validate(field)
 

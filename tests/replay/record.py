@@ -95,7 +95,7 @@ async def _play(client: Client, name: str, scenario: Scenario) -> list[list[dict
     settings = Settings(
         task_queue="longhaul",
         data_dir=FOLDER / "data",
-        tools="tests.workflows.tools,tests.workflows.custom_agents.own_kinds",
+        tools="tests.workflows.tools,tests.workflows.custom_agents.own_agents",
         middlewares=scenario.middlewares,
         mcp=scenario.mcp,
         host=HOST,

@@ -343,7 +343,7 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "external": Scenario((calls("courier", parcel="teapot"), {"text": "It came."}), external),
     "interrupt": Scenario((TELL_ANA, {"text": "I tell nobody."}, {"text": "Good."}), interrupt),
-    "custom_agent": Scenario((), custom_agent, spec={"kind": "teller", "tools": ("send",)}),
+    "custom_agent": Scenario((), custom_agent, spec={"custom_agent": "teller", "tools": ("send",)}),
     "refusals": Scenario((TELL_ANA, {"text": "Delivered."}), refusals),
     "refused_by_model": Scenario(
         (calls("fetch", page=7), {"text": "Not that.", "stop_reason": "refusal"}, {"text": "Read."}), refused_by_model

@@ -25,7 +25,7 @@ def next_cut(session: SessionState) -> Cut | None:
     asked, config = session.compaction.asked, _config(session)
     if not session.provided.window or session.compaction.changed_at == session.messages_total:
         return None
-    if session.spec.kind and session.reply is not None and session.reply.cur_iter:
+    if session.spec.custom_agent and session.reply is not None and session.reply.cur_iter:
         return None  # its steps are what the next one is made from
     if must_compress(session):
         return cut(session, config, least=1) or _cut_all(session, config)

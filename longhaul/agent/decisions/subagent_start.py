@@ -290,7 +290,7 @@ def _agent_of(call: OpenCall, journal: Journal) -> AgentSpec:
     allow = [rule for rule in journal.state.permission_context.rules if rule.behavior is Behavior.ALLOW]
     return AgentSpec(
         name=PROGRAM,
-        kind=PROGRAM,
+        custom_agent=PROGRAM,
         tools=tuple(name for name in (*spec.tools, *in_groups(spec.tool_groups)) if name not in left_out),
         mcps=spec.mcps,
         permission=journal.state.permission_context.model_copy(update={"rules": tuple(allow)}),

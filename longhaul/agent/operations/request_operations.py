@@ -143,8 +143,8 @@ def _receipt(journal: Journal, request_id: str, reply_id: str) -> dict[str, Any]
 def to_join(journal: Journal, reply: ReplyContext) -> e.Joined | None:
     """What the model is told before it is asked again, or before its answer ends the reply; None: nothing, or not any
     more. What does not join is a request of its own when the reply has ended."""
-    if not journal.requests.steering or journal.spec.kind:
-        return None  # the code of a kind has been given its request
+    if not journal.requests.steering or journal.spec.custom_agent:
+        return None  # the code of a custom agent has been given its request
     if reply.cur_iter >= journal.spec.react_config.max_iters:
         return None
     return e.Joined(

@@ -244,8 +244,8 @@ def _came_meanwhile(session: SessionState, entry: e.ModelSaid) -> int:
 
 
 def _model_failed(session: SessionState, entry: e.ModelFailed) -> None:
-    session.current.model_error = entry.error  # of a kind's own prompt no shorter context is an end
-    too_long = entry.error.type == "context_overflow" and session.provided.window > 0 and not session.spec.kind
+    session.current.model_error = entry.error  # of a custom agent's own prompt no shorter context is an end
+    too_long = entry.error.type == "context_overflow" and session.provided.window > 0 and not session.spec.custom_agent
     if too_long and context_state.overflowed(session):
         return
     session.current.failed_models.append(entry.model)

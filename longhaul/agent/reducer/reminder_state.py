@@ -80,8 +80,8 @@ def _found_hints(session: SessionState) -> Iterator[Msg]:
 
 def to_be_told(session: SessionState, *, closing: bool = False, must_finish: bool = False) -> Reminded | None:
     """All that the model has to hear before it is asked again. `closing`: it may call no tools any more. `must_finish`:
-    it has to give its answer in the form now. The code of a kind reads no hints."""
-    if session.spec.kind:
+    it has to give its answer in the form now. The code of a custom agent reads no hints."""
+    if session.spec.custom_agent:
         return None
     pattern = session.state.watch.owed
     warning = (hint_message(HINTS[pattern], "stuck"),) if pattern else ()
@@ -161,7 +161,7 @@ def _texts_read(session: SessionState) -> Iterator[tuple[str, str]]:
 
 def is_watched(session: SessionState) -> bool:
     """Code that asks the same again, as one that polls, has been written so."""
-    return session.spec.stuck.enabled and not session.spec.kind
+    return session.spec.stuck.enabled and not session.spec.custom_agent
 
 
 def note_request(session: SessionState, *, says_something: bool) -> None:

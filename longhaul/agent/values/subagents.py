@@ -14,7 +14,7 @@ from longhaul.agent.values.budget import LimitName, Raise
 AGENT = "Agent"
 """The tool that starts one."""
 RUN_PROGRAM, PROGRAM = "RunProgram", "program"
-"""The tool that runs a program of the model's, and the kind of the sub-agent that it starts."""
+"""The tool that runs a program of the model's, and the custom agent that it starts."""
 AGENT_LIST, AGENT_SEND, AGENT_STOP = "AgentList", "AgentSend", "AgentStop"
 LEADS_TOOLS = (AGENT, AGENT_LIST, AGENT_SEND, AGENT_STOP)
 """Of an agent that names others."""

@@ -1,4 +1,4 @@
-"""The next step of a kind's reply comes from its code and from what is recorded, and from nothing else."""
+"""The next step of a custom agent's reply comes from its code and from what is recorded, and from nothing else."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Pipelines as kinds: whom they ask, in which order, and what each is told of the others."""
+"""Pipelines as custom agents: whom they ask, in which order, and what each is told of the others."""
 
 import json
 from typing import Any
@@ -101,10 +101,10 @@ def test_no_words_leave_their_frame_and_a_task_has_room_for_the_newest_of_them()
 @pytest.mark.parametrize(
     ("kind", "config", "why"),
     [
-        (RoundRobin, {"rounds": 0}, "kind_config.rounds is 0, and it takes a whole number from 1 to 50"),
-        (RoundRobin, {"rounds": "three"}, "kind_config.rounds is 'three'"),
-        (RoundRobin, {"round": 3}, "there is no kind_config.round; there are: rounds, until"),
-        (Sequential, {"rounds": 3}, "there is no kind_config.rounds; there are: none for this kind"),
+        (RoundRobin, {"rounds": 0}, "custom_agent_config.rounds is 0, and it takes a whole number from 1 to 50"),
+        (RoundRobin, {"rounds": "three"}, "custom_agent_config.rounds is 'three'"),
+        (RoundRobin, {"round": 3}, "there is no custom_agent_config.round; there are: rounds, until"),
+        (Sequential, {"rounds": 3}, "there is no custom_agent_config.rounds; there are: none for this custom agent"),
     ],
 )
 def test_settings_that_can_not_be_meant_end_the_reply_with_a_sentence(

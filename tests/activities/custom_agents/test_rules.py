@@ -1,4 +1,4 @@
-"""What a kind may not do is found before a worker takes it, and named with module and line."""
+"""What a custom agent may not do is found before a worker takes it, and named with module and line."""
 
 import re
 import sys
@@ -13,7 +13,7 @@ from longhaul.activities.custom_agents.custom_agent_registry import (
     load_custom_agents,
 )
 
-KIND = """
+CUSTOM = """
 @custom_agent("{name}")
 class Own(CustomAgent):
     async def reply(self, msg, session):
@@ -51,7 +51,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         ("seen = 0\ndef count():\n    global seen", "changes 'seen' for all sessions"),
     ],
 )
-def test_what_a_kind_may_not_do_is_named_with_module_and_line(folder: Path, line: str, named: str) -> None:
+def test_what_a_custom_agent_may_not_do_is_named_with_module_and_line(folder: Path, line: str, named: str) -> None:
     (folder / "harbour.py").write_text(f"{HEAD}\n{line}\n")
     at = 2 + len(line.splitlines())
 
@@ -78,14 +78,14 @@ def test_modules_of_the_same_package_are_looked_at_too(folder: Path) -> None:
         check_module("quay.custom_agents")
 
 
-def test_a_worker_takes_the_kinds_of_its_modules_by_name(folder: Path) -> None:
-    (folder / "pier.py").write_text(HEAD + KIND.format(name="own"))
+def test_a_worker_takes_the_custom_agents_of_its_modules_by_name(folder: Path) -> None:
+    (folder / "pier.py").write_text(HEAD + CUSTOM.format(name="own"))
 
     assert load_custom_agents("pier").names == (*OURS, "own")
 
 
-def test_a_kind_of_the_operators_own_stands_in_the_place_of_ours(folder: Path) -> None:
-    (folder / "jetty.py").write_text(HEAD + KIND.format(name="fanout"))
+def test_a_custom_agent_of_the_operators_own_stands_in_the_place_of_ours(folder: Path) -> None:
+    (folder / "jetty.py").write_text(HEAD + CUSTOM.format(name="fanout"))
 
     custom_agents = load_custom_agents("jetty")
 
@@ -93,28 +93,28 @@ def test_a_kind_of_the_operators_own_stands_in_the_place_of_ours(folder: Path) -
     assert custom_agents.get("fanout").__module__ == "jetty"
 
 
-def test_the_kind_of_the_page_is_taken(folder: Path) -> None:
+def test_the_custom_agent_of_the_page_is_taken(folder: Path) -> None:
     page = (Path(__file__).parents[3] / "docs" / "agents" / "custom-agents.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    (folder / "desk_kinds.py").write_text(code)
+    (folder / "desk_agents.py").write_text(code)
 
-    assert load_custom_agents("desk_kinds").names == (*OURS, "router")
+    assert load_custom_agents("desk_agents").names == (*OURS, "router")
 
 
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (KIND.format(name="two words"), "can't be the name of an agent kind"),
-        (KIND.format(name="own") + KIND.format(name="own"), "two agent kinds have the name 'own'"),
+        (CUSTOM.format(name="two words"), "can't be the name of a custom agent"),
+        (CUSTOM.format(name="own") + CUSTOM.format(name="own"), "two custom agents have the name 'own'"),
         ('@custom_agent("own")\nclass Own(CustomAgent):\n    pass\n', "'own' defines no reply"),
-        (KIND.format(name="own").replace("async def", "def"), "reply has to be an async function"),
-        ("import socket\n" + KIND.format(name="own"), "line 2, imports 'socket'"),
+        (CUSTOM.format(name="own").replace("async def", "def"), "reply has to be an async function"),
+        ("import socket\n" + CUSTOM.format(name="own"), "line 2, imports 'socket'"),
     ],
 )
-def test_a_kind_that_can_not_be_taken_is_refused_in_a_sentence(folder: Path, body: str, why: str) -> None:
+def test_a_custom_agent_that_can_not_be_taken_is_refused_in_a_sentence(folder: Path, body: str, why: str) -> None:
     (folder / "pier.py").write_text(HEAD + body)
 
-    if "two agent kinds" in why:
+    if "two custom agents" in why:
         (folder / "pier.py").write_text(HEAD + body.replace("class Own", "class Other", 1))
     with pytest.raises(CustomAgentSetupError, match=why):
         load_custom_agents("pier")

@@ -40,7 +40,7 @@ def test_it_has_the_tools_rules_and_servers_of_its_session_and_no_model() -> Non
 
     child, parent, spec, request = beginning(play.journal, play.journal.current.calls["a"], "w")
 
-    assert (child.agent, spec.name, spec.kind) == ("program", "program", "program")
+    assert (child.agent, spec.name, spec.custom_agent) == ("program", "program", "program")
     assert set(spec.tools) == set(SPEC.tools) - {"Agent"}, "no sub-agents, and nothing that the session answers"
     assert [rule.tool_name for rule in spec.permission.rules] == ["Demolish", "Paint"]
     assert (spec.mcps, spec.secrets, spec.agents) == ((MCPClient(name="shop"),), Secrets(allow=("KEY",)), {})

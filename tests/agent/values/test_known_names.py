@@ -88,7 +88,16 @@ MISSPELT: dict[str, tuple[dict[str, Any], str]] = {
 """Refused by whoever reads the agent: a client, an agent file, a session that is started by hand."""
 
 BY_WORKERS = {
-    *("tools", "tool_groups", "tool_groups.tools", "middlewares", "kind", "postprocess", "skills", "secrets.allow"),
+    *(
+        "tools",
+        "tool_groups",
+        "tool_groups.tools",
+        "middlewares",
+        "custom_agent",
+        "postprocess",
+        "skills",
+        "secrets.allow",
+    ),
     *("agent_context.prompt_template", "offloader", "context_config.condensers", "permission.analyzers"),
     *("knowledge_bases", "workspace.root", "workspace.seal.image", "model_config.base_url", "model_config.api_key_env"),
     *("models.base_url", "models.api_key_env"),
@@ -117,7 +126,7 @@ NO_NAMES = {
     *("permission.working_directories", "permission.grantable"),
     *(f"permission.rules.{name}" for name in ("rule_content", "source", "id", "author", "reason")),
     *(f"permission.rules.{name}" for name in ("created_at", "expires_at")),
-    *("models", "models.prices.source", "kind_config", "fairness_key"),
+    *("models", "models.prices.source", "custom_agent_config", "fairness_key"),
     *("temporal_tools.description", "temporal_tools.input_schema"),
     *(f"models.{name}" for name in ("model", "family", "headers", "betas", "extra_body", "stop")),
     *(f"models.{name}" for name in ("region", "project", "api_version")),

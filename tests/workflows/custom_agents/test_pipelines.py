@@ -1,4 +1,4 @@
-"""Pipelines as agent kinds on the real server: nobody has to wait for them, and nothing is asked twice."""
+"""Pipelines as custom agents on the real server: nobody has to wait for them, and nothing is asked twice."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.server
 
 
 def pipeline(stage: Stage, kind: str, agents: dict[str, Any], **spec: Any) -> Session:
-    made = AgentSpec.model_validate({"name": "lamp", "kind": kind, "tools": (), "agents": agents, **spec})
+    made = AgentSpec.model_validate({"name": "lamp", "custom_agent": kind, "tools": (), "agents": agents, **spec})
     return stage.app.session(f"{stage.name}-{kind}", agent=made)
 
 
@@ -61,7 +61,7 @@ async def test_they_speak_in_turn_until_the_words_come_that_end_it(stage: Stage)
         "poet": agent(stage, says("Rose", hears="Name the boat")),
         "critic": agent(stage, says("AGREED", hears="<said by='poet'>\nRose\n</said>")),
     }
-    session = pipeline(stage, "round_robin", agents, kind_config={"rounds": 5, "until": "AGREED"})
+    session = pipeline(stage, "round_robin", agents, custom_agent_config={"rounds": 5, "until": "AGREED"})
 
     done = await session.reply("Name the boat")
 
@@ -77,11 +77,11 @@ async def test_side_by_side_they_answer_under_their_names(stage: Stage) -> None:
     assert done.get_text_content() == "## ana\n\nI am ana.\n\n## ben\n\nI am ben."
 
 
-async def test_a_setting_that_is_none_of_the_kind_s_is_told_at_the_first_request(stage: Stage) -> None:
-    session = pipeline(stage, "sequential", {"poet": agent(stage, says("Never."))}, kind_config={"rounds": 3})
+async def test_a_setting_that_is_none_of_the_custom_agent_s_is_told_at_the_first_request(stage: Stage) -> None:
+    session = pipeline(stage, "sequential", {"poet": agent(stage, says("Never."))}, custom_agent_config={"rounds": 3})
 
     done = await session.reply("Begin")
 
     assert done.finished_reason is FinishedReason.ERROR
     assert done.error is not None
-    assert "there is no kind_config.rounds" in done.error.message
+    assert "there is no custom_agent_config.rounds" in done.error.message

@@ -34,7 +34,7 @@ def offering(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:
     (stage.folder / "templates").mkdir()
     (stage.folder / "templates" / "harbour.md").write_text("{system_prompt}")
     settings: dict[str, Any] = {
-        "tools": f"{stage.settings.tools},tests.workflows.custom_agents.own_kinds",
+        "tools": f"{stage.settings.tools},tests.workflows.custom_agents.own_agents",
         "offloaders": f"{OFFERED}:shelf",
         "condensers": f"{OFFERED}:Forgetful",
         "analyzers": f"{OFFERED}:Trusting",
@@ -58,7 +58,7 @@ def misspelt(stage: Stage) -> dict[str, tuple[dict[str, Any], str]]:
     return {
         "tools": ({"tools": ["fetsh"]}, "did you mean 'fetch'?"),
         "tool_groups": ({"tool_groups": {"carry": group}}, "did you mean 'fetch'?"),
-        "kind": ({"kind": "teler"}, "did you mean 'teller'?"),
+        "custom_agent": ({"custom_agent": "teler"}, "did you mean 'teller'?"),
         "postprocess": ({"postprocess": {"fetch": "page_alne"}}, "did you mean 'page_alone'?"),
         "middlewares": ({"middlewares": ["mark"]}, "did you mean 'marks'?"),
         "skills": ({"skills": [str(stage.folder / "skils")]}, f"did you mean '{stage.folder}/skills'?"),

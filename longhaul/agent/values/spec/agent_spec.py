@@ -240,10 +240,10 @@ class AgentSpec(Value):
     name: str = Field(default="longhaul", min_length=1, max_length=200)
     """As sessions are found by; in an agent file it is the file's name, where none is given."""
     system_prompt: str = "You are a careful software agent. Use the tools to find out; do not guess."
-    kind: str = sparse("", max_length=100)
+    custom_agent: str = sparse("", max_length=100)
     """Code of the workers' operator that makes its replies, in the place of a model; empty: a model reasons and acts.
     What the code asks its model is asked of `model`, which it may do without."""
-    kind_config: dict[str, bool | int | float | str] = sparse({}, max_length=50)
+    custom_agent_config: dict[str, bool | int | float | str] = sparse({}, max_length=50)
     """What that code reads as `CustomAgentSession.config`."""
     model: FullModelName = Field(default="", max_length=1000)
     """`anthropic:NAME`, `openai:NAME` (Responses), `openai-chat:NAME` (Chat Completions), `scripted:FILE`; or the name
@@ -338,8 +338,8 @@ class AgentSpec(Value):
 
     @model_validator(mode="after")
     def _kind_is_there_to_be_set(self) -> "AgentSpec":
-        if self.kind_config and not self.kind:
-            raise ValueError("kind_config: it is read by the code of a kind, and `kind` names none")
+        if self.custom_agent_config and not self.custom_agent:
+            raise ValueError("custom_agent_config: the code of a custom agent reads it, and `custom_agent` names none")
         return self
 
     @model_validator(mode="after")

@@ -8,11 +8,11 @@ from longhaul.agent.values.stuck_detection import StuckConfig
 from tests.agent.play import SPEC, Play, calls, text
 from tests.agent.reducer.test_compaction import OVERFLOW, looking
 
-KIND = SPEC.model_copy(update={"kind": "surveyor"})
+CUSTOM = SPEC.model_copy(update={"custom_agent": "surveyor"})
 
 
 def test_a_step_without_calls_is_no_answer_until_the_code_ends() -> None:
-    play = Play(spec=KIND)
+    play = Play(spec=CUSTOM)
     play.say("Survey the wall")
     while not isinstance(play.begin(), Think):
         if play.asked:
@@ -28,7 +28,7 @@ def test_a_step_without_calls_is_no_answer_until_the_code_ends() -> None:
 
 
 def test_at_the_limit_of_rounds_a_step_is_the_last_word_all_the_same() -> None:
-    play = Play(spec=KIND.model_copy(update={"react_config": ReActConfig(max_iters=1)}))
+    play = Play(spec=CUSTOM.model_copy(update={"react_config": ReActConfig(max_iters=1)}))
     play.say("Survey the wall")
     while not isinstance(play.begin(), Think):
         if play.asked:
@@ -42,7 +42,7 @@ def test_at_the_limit_of_rounds_a_step_is_the_last_word_all_the_same() -> None:
 
 
 def test_a_context_is_cut_before_a_reply_and_never_between_its_steps() -> None:
-    play = looking(spec=KIND)
+    play = looking(spec=CUSTOM)
     play.say("Look at the walls")
     play.run()
     before = [step for step in play.steps if isinstance(step, Compress)]
@@ -56,7 +56,7 @@ def test_a_context_is_cut_before_a_reply_and_never_between_its_steps() -> None:
 
 
 def test_a_prompt_of_its_own_that_is_too_long_shortens_nothing() -> None:
-    play = Play([OVERFLOW], spec=KIND, window=2_000)
+    play = Play([OVERFLOW], spec=CUSTOM, window=2_000)
     play.say("Survey the wall")
     play.run()
 
@@ -66,7 +66,7 @@ def test_a_prompt_of_its_own_that_is_too_long_shortens_nothing() -> None:
 
 
 def test_a_message_for_at_once_waits_for_the_next_reply() -> None:
-    play = Play([calls("a Look"), text("Straight."), text("So is that one.")], spec=KIND)
+    play = Play([calls("a Look"), text("Straight."), text("So is that one.")], spec=CUSTOM)
     play.say("Survey the wall")
     play.meanwhile = [lambda: play.tell("submit", {"messages": "The tower too", "request_id": "r2", "when": "now"})]
     play.run()
@@ -76,7 +76,7 @@ def test_a_message_for_at_once_waits_for_the_next_reply() -> None:
 
 
 def test_code_that_polls_goes_in_no_circles_and_is_reminded_of_nothing() -> None:
-    watched = KIND.model_copy(update={"stuck": StuckConfig()})
+    watched = CUSTOM.model_copy(update={"stuck": StuckConfig()})
     play = Play([*(calls(f"look{number} Look") for number in range(9)), text("")], spec=watched)
     play.say("Survey the wall")
     play.run()
@@ -86,8 +86,8 @@ def test_code_that_polls_goes_in_no_circles_and_is_reminded_of_nothing() -> None
 
 
 def test_code_that_fails_ends_the_reply_with_the_reason() -> None:
-    failed = ErrorInfo(type="kind", message="The agent kind 'surveyor' failed: LookupError.")
-    play = Play([failed, text("Well again.")], spec=KIND)
+    failed = ErrorInfo(type="custom_agent", message="The custom agent 'surveyor' failed: LookupError.")
+    play = Play([failed, text("Well again.")], spec=CUSTOM)
     play.say("Survey the wall")
     play.run()
     play.say("And now?", "r2")

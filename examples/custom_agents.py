@@ -2,7 +2,7 @@
 
 docs/agents/custom-agents.md says the rules.
 
-LONGHAUL_TOOLS=examples.agent_kinds longhaul dev
+LONGHAUL_TOOLS=examples.custom_agents longhaul dev
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Kinds of these tests, found by LONGHAUL_TOOLS=tests.workflows.custom_agents.own_kinds."""
+"""Custom agents of these tests, found by LONGHAUL_TOOLS=tests.workflows.custom_agents.own_agents."""
 
 from typing import Any
 

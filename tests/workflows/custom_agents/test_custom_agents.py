@@ -14,28 +14,28 @@ from longhaul.starter.client.session import Session
 from longhaul.starter.render_session import head
 from tests.e2e.processes import worker
 from tests.workflows.conftest import TOOLS, Stage
-from tests.workflows.custom_agents.own_kinds import Teller
+from tests.workflows.custom_agents.own_agents import Teller
 from tests.workflows.operations import next_call, push_over, recorded, until
 from tests.workflows.roomy import failure_of_replay
 
 pytestmark = pytest.mark.server
 
-KINDS = f"{TOOLS},examples.agent_kinds,tests.workflows.custom_agents.own_kinds"
+MODULES = f"{TOOLS},examples.custom_agents,tests.workflows.custom_agents.own_agents"
 
 
 @pytest.fixture
 async def custom_agents(unserved: Stage) -> AsyncIterator[Stage]:
-    """A stage with one worker that has the kinds of the examples, and those of these tests."""
-    unserved.settings.tools = KINDS
+    """A stage with one worker that has the custom agents of the examples, and those of these tests."""
+    unserved.settings.tools = MODULES
     async with unserved.another_worker():
         yield unserved
 
 
-def of_kind(stage: Stage, kind: str, **spec: Any) -> Session:
+def custom_agent(stage: Stage, name: str, **spec: Any) -> Session:
     """A session that nobody has written to, of an agent without a model unless one is given."""
-    given = {"name": "lamp", "kind": kind, "tools": ("fetch", "send"), **spec}
+    given = {"name": "lamp", "custom_agent": name, "tools": ("fetch", "send"), **spec}
     agent = AgentSpec.model_validate({"workspace": Workspace(root=str(stage.workspace)), **given})
-    return stage.app.session(f"{stage.name}-{kind}", agent=agent)
+    return stage.app.session(f"{stage.name}-{name}", agent=agent)
 
 
 def sub_agent(stage: Stage, *said: str) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def thoughts(message: Msg) -> list[str]:
 async def test_a_pipeline_without_a_model_asks_before_it_writes(custom_agents: Stage) -> None:
     (custom_agents.workspace / "a.txt").write_text("one two three")
     (custom_agents.workspace / "b.txt").write_text("four")
-    session = of_kind(custom_agents, "word_count", tools=("Read", "Write"))
+    session = custom_agent(custom_agents, "word_count", tools=("Read", "Write"))
 
     started = await session.submit("Count a.txt, b.txt and c.txt")
 
@@ -76,7 +76,7 @@ async def test_a_router_hands_a_request_to_one_of_two_agents(custom_agents: Stag
         "billing": sub_agent(custom_agents, "It is refunded."),
         "support": sub_agent(custom_agents, "Turn it off and on."),
     }
-    session = of_kind(custom_agents, "router", agents=agents)
+    session = custom_agent(custom_agents, "router", agents=agents)
 
     refunded = await session.reply("I want a refund")
     await session.observe("This is urgent")
@@ -95,7 +95,7 @@ async def test_a_debate_of_two_is_judged_by_the_agent_s_own_model(custom_agents:
     agents = {"advocate": sub_agent(custom_agents, "Yes."), "sceptic": sub_agent(custom_agents, "No.")}
     padding = ({"text": "of no step"} for _ in range(4))
     judge = {"text": "The sceptic is.", "expect": {"last_contains": "advocate: Yes.\nsceptic: No.", "messages": 1}}
-    session = of_kind(
+    session = custom_agent(
         custom_agents, "debate", agents=agents, model=custom_agents.script(*padding, judge), max_children=4
     )
 
@@ -107,8 +107,8 @@ async def test_a_debate_of_two_is_judged_by_the_agent_s_own_model(custom_agents:
     assert await failure_of_replay(custom_agents, session) is None
 
 
-async def test_a_kind_hears_what_was_said_before_its_request(custom_agents: Stage) -> None:
-    session = of_kind(custom_agents, "teller")
+async def test_a_custom_agent_hears_what_was_said_before_its_request(custom_agents: Stage) -> None:
+    session = custom_agent(custom_agents, "teller")
 
     await session.reply("Good morning")
     await session.observe(Msg(name="ana", role="user", content="It rains."))
@@ -117,10 +117,10 @@ async def test_a_kind_hears_what_was_said_before_its_request(custom_agents: Stag
     assert told.get_text_content() == "user: Good morning; ana: It rains."
 
 
-async def test_a_kind_in_a_hub_hears_the_others_and_is_heard(custom_agents: Stage) -> None:
+async def test_a_custom_agent_in_a_hub_hears_the_others_and_is_heard(custom_agents: Stage) -> None:
     ana, lamp = (
         custom_agents.session({"text": "The tide is high."}, {"text": "-"}, tools=()),
-        of_kind(custom_agents, "teller"),
+        custom_agent(custom_agents, "teller"),
     )
     await lamp.reply("Good morning")
 
@@ -137,7 +137,7 @@ async def test_a_kind_in_a_hub_hears_the_others_and_is_heard(custom_agents: Stag
 
 
 async def test_a_denied_call_is_the_code_s_to_deal_with_and_an_interrupt_has_its_words(custom_agents: Stage) -> None:
-    session = of_kind(custom_agents, "teller")
+    session = custom_agent(custom_agents, "teller")
     first = await session.submit("send Ana Ben")
 
     async def asks() -> bool:
@@ -162,7 +162,7 @@ async def test_a_denied_call_is_the_code_s_to_deal_with_and_an_interrupt_has_its
 
 
 async def test_code_that_raises_ends_the_reply_with_its_place_and_not_with_its_words(custom_agents: Stage) -> None:
-    session = of_kind(custom_agents, "teller")
+    session = custom_agent(custom_agents, "teller")
 
     failed = await session.reply("fail")
     elsewhere = await session.reply("fail elsewhere")
@@ -170,13 +170,13 @@ async def test_code_that_raises_ends_the_reply_with_its_place_and_not_with_its_w
     again = await session.reply("form ana")
 
     assert left.error
-    assert left.error.message == "The agent kind 'teller' failed: its code raised SystemExit."
+    assert left.error.message == "The custom agent 'teller' failed: its code raised SystemExit."
     assert elsewhere.error
-    assert elsewhere.error.message.startswith("The agent kind 'teller' failed: TypeError in own_kinds.py, line ")
+    assert elsewhere.error.message.startswith("The custom agent 'teller' failed: TypeError in own_agents.py, line ")
     assert failed.finished_reason is FinishedReason.ERROR
     assert failed.error
-    assert failed.error.type == "kind"
-    assert failed.error.message.startswith("The agent kind 'teller' failed: LookupError in own_kinds.py, line ")
+    assert failed.error.type == "custom_agent"
+    assert failed.error.message.startswith("The custom agent 'teller' failed: LookupError in own_agents.py, line ")
     assert "for the log alone" not in failed.error.message
     assert again.get_text_content() == '{"words": "no form was asked for"}'
 
@@ -185,7 +185,7 @@ async def test_code_that_never_comes_back_is_given_up(custom_agents: Stage, monk
     # Together less than the code takes on a fast machine: what comes within the grace counts.
     monkeypatch.setattr("longhaul.activities.custom_agents.custom_agent_turns.OWN_SECONDS", 0.1)
     monkeypatch.setattr("longhaul.activities.process.threads.GRACE_SECONDS", 0.1)
-    session = of_kind(custom_agents, "slow")
+    session = custom_agent(custom_agents, "slow")
 
     failed = await session.reply("Go")
 
@@ -195,7 +195,7 @@ async def test_code_that_never_comes_back_is_given_up(custom_agents: Stage, monk
 
 async def test_an_answer_in_a_form_is_checked(custom_agents: Stage) -> None:
     schema = {"type": "object", "properties": {"words": {"type": "array", "maxItems": 2}}, "required": ["words"]}
-    session = of_kind(custom_agents, "teller", react_config={"structured_output_grace_iters": 1})
+    session = custom_agent(custom_agents, "teller", react_config={"structured_output_grace_iters": 1})
 
     fits = await session.reply("form ana ben", structured_model=schema)
     does_not = await session.reply("form ana ben cleo", structured_model=schema)
@@ -205,8 +205,8 @@ async def test_an_answer_in_a_form_is_checked(custom_agents: Stage) -> None:
     assert "does not have the form" in does_not.get_text_content()
 
 
-async def test_a_kind_that_nobody_has_is_heard_of_with_the_nearest_name(custom_agents: Stage) -> None:
-    session = of_kind(custom_agents, "roter")
+async def test_a_custom_agent_that_nobody_has_is_heard_of_with_the_nearest_name(custom_agents: Stage) -> None:
+    session = custom_agent(custom_agents, "roter")
     await session.submit("Go")
     lacks = list[str]()
 
@@ -215,15 +215,15 @@ async def test_a_kind_that_nobody_has_is_heard_of_with_the_nearest_name(custom_a
         return bool(lacks)
 
     await until(told)
-    assert "no agent kind is named 'roter'" in lacks[0]
+    assert "no custom agent is named 'roter'" in lacks[0]
     assert "did you mean 'router'?" in lacks[0]
 
 
 @pytest.mark.proves("C13")
 async def test_a_reply_goes_on_where_it_was_after_a_kill_and_a_continue_as_new(unserved: Stage) -> None:
-    unserved.settings.tools = KINDS
+    unserved.settings.tools = MODULES
     settings = unserved.worker_settings
-    session = of_kind(unserved, "teller")
+    session = custom_agent(unserved, "teller")
     async with worker(settings) as first:
         started = await session.submit("send Ana Ben")
 
@@ -246,7 +246,7 @@ async def test_a_reply_goes_on_where_it_was_after_a_kill_and_a_continue_as_new(u
 
 
 async def test_a_step_too_many_ends_the_reply_in_words(custom_agents: Stage) -> None:
-    session = of_kind(custom_agents, "teller", react_config={"max_iters": 3})
+    session = custom_agent(custom_agents, "teller", react_config={"max_iters": 3})
 
     done = await session.reply("fetch 9")
 
@@ -259,7 +259,7 @@ async def test_a_step_too_many_ends_the_reply_in_words(custom_agents: Stage) -> 
 async def test_code_that_was_changed_in_mid_reply_is_told_of(
     custom_agents: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session = of_kind(custom_agents, "teller")
+    session = custom_agent(custom_agents, "teller")
     started = await session.submit("send Ana")
 
     async def asks() -> bool:
@@ -287,7 +287,7 @@ async def test_code_that_was_changed_in_mid_reply_is_told_of(
 
 async def test_a_budget_counts_each_step_as_a_call_and_needs_no_price_of_no_model(custom_agents: Stage) -> None:
     budget = {"max_calls": 4, "max_cost": 1.0, "max_tokens": 100, "on_exhaustion": "stop"}
-    session = of_kind(custom_agents, "teller", budget=budget)
+    session = custom_agent(custom_agents, "teller", budget=budget)
 
     enough = await session.reply("fetch 1")
     spent = await session.reply("fetch 9")
@@ -296,13 +296,13 @@ async def test_a_budget_counts_each_step_as_a_call_and_needs_no_price_of_no_mode
     assert spent.finished_reason is FinishedReason.OUT_OF_BUDGET
     assert len(spent.get_tool_results()) == 2
     status = await session.status()
-    assert (status.kind, status.model, status.input_tokens) == ("teller", "", 0)
+    assert (status.custom_agent, status.model, status.input_tokens) == ("teller", "", 0)
     assert "agent lamp, custom agent teller, mode" in head(status).plain
 
 
-async def test_a_kind_may_be_a_sub_agent_whose_calls_wait_at_the_root(custom_agents: Stage) -> None:
-    writer = {"kind": "teller", "tools": ["send"]}
-    session = of_kind(custom_agents, "router", agents={"support": writer, "billing": writer})
+async def test_a_custom_agent_may_be_a_sub_agent_whose_calls_wait_at_the_root(custom_agents: Stage) -> None:
+    writer = {"custom_agent": "teller", "tools": ["send"]}
+    session = custom_agent(custom_agents, "router", agents={"support": writer, "billing": writer})
     below = await session.submit("send Ana")
     found = list[Any]()
 
@@ -322,7 +322,7 @@ async def test_a_thought_is_interrupted_and_a_message_for_at_once_comes_next(cus
     slow = {"text": "Nobody.", "delay_ms": 60_000}
     agents = {"advocate": sub_agent(custom_agents, "Yes."), "sceptic": sub_agent(custom_agents, "No.")}
     model = custom_agents.script(*({"text": "of no step"} for _ in range(4)), slow)
-    session = of_kind(custom_agents, "debate", agents=agents, model=model)
+    session = custom_agent(custom_agents, "debate", agents=agents, model=model)
     started = await session.submit("Is it true?")
 
     async def thinks() -> bool:
@@ -342,7 +342,7 @@ async def test_a_thought_is_interrupted_and_a_message_for_at_once_comes_next(cus
 
 
 async def test_what_is_long_ago_is_left_out_and_requests_are_found_where_they_stand(custom_agents: Stage) -> None:
-    session = of_kind(custom_agents, "teller", model_config={"context_length": 1_000})
+    session = custom_agent(custom_agents, "teller", model_config={"context_length": 1_000})
 
     told = [(await session.reply(f"Day {day}: {'rain ' * 250}")).get_text_content() for day in range(5)]
     assert told[0] == "nothing heard"
