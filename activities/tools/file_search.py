@@ -189,7 +189,9 @@ class Grep(Tool):
         text = "\n".join(window.lines)
         if ending.how == "exited" and ending.status not in (0, 1) and window.names_files is False:
             # With --no-messages all that is still said aloud is about the pattern, the glob or the type.
-            raise ToolError(f"the search could not be made: {text[:2000]}")
+            wanted = call.arguments.get("type", "")
+            remedy = f'; give "glob": "*.{wanted}" in place of the type' if "unrecognized file type" in text else ""
+            raise ToolError(f"the search could not be made: {text[:2000]}{remedy}")
         remarks = []
         if ending.how == "timeout":
             remarks.append(

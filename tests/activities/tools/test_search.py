@@ -84,12 +84,16 @@ async def test_long_lines_are_cut(grep: Grep, place: Place) -> None:
     assert len(shown) < 600
 
 
-@pytest.mark.parametrize("arguments", [{"pattern": "("}, {"pattern": "x", "type": "nonesuch"}])
+@pytest.mark.parametrize(
+    ("arguments", "remedy"), [({"pattern": "("}, ""), ({"pattern": "x", "type": "tsx"}, 'give "glob": "*.tsx"')]
+)
 async def test_a_wrong_expression_or_type_is_said_to_be_wrong(
-    grep: Grep, tree: Place, arguments: dict[str, Any]
+    grep: Grep, tree: Place, arguments: dict[str, Any], remedy: str
 ) -> None:
-    with pytest.raises(ToolError, match="could not be made"):
+    with pytest.raises(ToolError, match="could not be made") as refused:
         await use(grep, tree, **arguments)
+
+    assert remedy in str(refused.value)
 
 
 async def test_no_argument_can_become_an_option(grep: Grep, tree: Place) -> None:
