@@ -87,7 +87,11 @@ class Thinking:
         self._contexts, self._specs, self._counter = parts.contexts, parts.specs, parts.counter
         self._workspaces, self._secrets, self._wrapping = parts.workspaces, parts.secrets, parts.wrapping
         self._providers, self._examination, self._streaming = providers, examination, streaming
-        self._hooks, self._custom_agents, self._along = hooks or PromptHooks(), custom_agents or CustomAgentTurns(), along
+        self._hooks, self._custom_agents, self._along = (
+            hooks or PromptHooks(),
+            custom_agents or CustomAgentTurns(),
+            along,
+        )
         self._keeping = keeping
         self._notes = SaidOnce()
 

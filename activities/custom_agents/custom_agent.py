@@ -1,8 +1,8 @@
 """A custom agent is code of the operator's that makes an agent's replies, in the place of a model.
 
 It runs on workers, one step at a time, and never in a session's workflow: what a step asks for is recorded, and the
-next step begins the reply again and is given what was recorded. So a custom agent asks its session for all that it needs of the
-world, and does the same each time; `activities.custom_agents.custom_agent_registry` looks at its module.
+next step begins the reply again and is given what was recorded. So a custom agent asks its session for all that it
+needs of the world, and does the same each time; `activities.custom_agents.custom_agent_registry` looks at its module.
 """
 
 from collections.abc import Callable, Generator, Mapping

@@ -4,7 +4,7 @@ LONGHAUL_TOOLS, whose source is looked at first.
 Pipelines need no program which waits for them. Whom they ask are the agents of their own file, one after the other,
 round and round, or side by side.
 
-Looks at the source of a module in which a custom agent stands, before a worker takes it: what it imports, and which built-in
+Before a worker takes a module with a custom agent, it looks at the source: what the module imports, and which built-in
 functions it names.
 
 A reply is made again from its beginning at each step, so that a clock, a file or chance would lead each time elsewhere.
@@ -48,12 +48,12 @@ WHY = (
 
 
 class CustomAgentSetupError(BadSetup):
-    """The operator's mistake: a custom agent with a wrong name, or one whose module does what a custom agent may not."""
+    """The operator's mistake: a custom agent with a wrong name, or a module that does what a custom agent may not."""
 
 
 def check_module(name: str) -> None:
-    """Raises CustomAgentSetupError with module and line of the first thing that a custom agent may not do; modules of the same
-    package that it imports are looked at too."""
+    """Raises CustomAgentSetupError with module and line of the first thing that a custom agent may not do; modules of
+    the same package that it imports are looked at too."""
     top, seen, waiting = name.partition(".")[0], set[str](), [name]
     while waiting:
         module = waiting.pop()
@@ -200,7 +200,7 @@ def _read(session: CustomAgentSession, **config: int | str) -> dict[str, bool | 
     for name in session.config:
         if name not in config:
             raise CustomAgentFailed(
-                f"there is no custom_agent_config.{name}; there are: {', '.join(config) or 'none for this custom agent'}"
+                f"there is no custom_agent_config.{name}; there are: {', '.join(config) or 'none for this one'}"
             )
     return {**config, **session.config}
 
@@ -222,7 +222,9 @@ class CustomAgents:
         if name not in self._known:
             hint = did_you_mean(name, self._known, "they have")
             shown = name[:LONGEST_NAME]
-            raise not_here(f"no custom agent is named {shown!r} on the workers that were asked (LONGHAUL_TOOLS); {hint}")
+            raise not_here(
+                f"no custom agent is named {shown!r} on the workers that were asked (LONGHAUL_TOOLS); {hint}"
+            )
         return self._known[name]
 
 
@@ -238,7 +240,7 @@ def is_custom_agent(value: object) -> bool:
 def load_custom_agents(names: str) -> CustomAgents:
     """The pipelines, and in their place those of the modules in `names`, which have been imported for their tools.
 
-    Raises CustomAgentSetupError for two of one name, a wrong one, and a module that does what a custom agent's may not."""
+    Raises CustomAgentSetupError for two of one name, for a wrong one, and for what `check_module` refuses."""
     found = dict[str, type[CustomAgent]]()
     for module in names_in(names):
         for value in vars(module_at(module, setting_of("tool"))).values():

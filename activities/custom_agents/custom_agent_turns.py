@@ -74,8 +74,8 @@ class CustomAgentTurns:
     async def turn(
         self, ask: CallModel, step: CustomAgentStep, messages: Sequence[Msg], think: Think
     ) -> CustomAgentTurn:
-        """Raises NotHere for a custom agent that this worker does not have, ModelFailed for code that fails, and what `think`
-        does."""
+        """Raises NotHere for a custom agent that this worker does not have, ModelFailed for code that fails, and what
+        `think` does."""
         custom, done = self._custom_agents.get(step.name), recorded(messages[step.since :])
         since_then = messages[step.heard : step.since]
         # Steps, results and hints are left out.
@@ -223,7 +223,7 @@ def _failed(name: str, error: Exception) -> Exception:
 
 
 def _place(error: Exception) -> str:
-    """The innermost line in the folder of the custom agent's own code, whose line it is also where a library raised it."""
+    """The innermost line in the folder of the custom agent's code, whose line it is also where a library raised it."""
     frames = traceback.extract_tb(error.__traceback__)
     called = [at for at, frame in enumerate(frames) if frame.filename == next_step.__file__]
     lines = [(PurePath(frame.filename), frame.lineno) for frame in frames[called[-1] + 1 if called else 0 :]]

@@ -1,5 +1,5 @@
-"""Finds the next step of a custom agent's reply: its code runs from the beginning, is given what is recorded of each step, and
-is stopped at the first one that nobody has taken yet.
+"""Finds the next step of a custom agent's reply: its code runs from the beginning, is given what is recorded of each
+step, and is stopped at the first one that nobody has taken yet.
 
 No event loop runs it: what it awaits comes from the journal, so that nothing else can be awaited.
 """

@@ -34,7 +34,7 @@ from longhaul.agent.values.subagents import PROGRAM
 
 MEMORY_BYTES = 200_000_000
 COMPUTING_SECONDS = 5.0
-"""Of the whole program, all that it did before its newest call included: less than a step of a custom agent may take."""
+"""Of the whole program, all that it did before its newest call included: less than a custom agent's step may take."""
 MOST_CALLS = 1_000
 PRINTED_BYTES = 1_000_000
 SHOWN_CHARS = 30_000

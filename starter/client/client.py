@@ -153,8 +153,8 @@ class Longhaul:
         status: str | None = None,
         closed: bool = False,
     ) -> list[SessionCard]:
-        """Sessions that are open, of this user or these, newest first; with `closed`, those too that have closed and that the server has not
-        forgotten. Filters need the search attributes."""
+        """Sessions that are open, of this user or these, newest first; with `closed`, those too that have closed and
+        that the server has not forgotten. Filters need the search attributes."""
         named = query(session_id=self._indexed(session_id), user=self._users(user), status=status, closed=closed)
         cards = await self._cards(named)
         found = [card for card in cards if is_of(user, card.user_id) and session_id in (None, card.session_id)]

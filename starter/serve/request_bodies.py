@@ -26,7 +26,9 @@ Name = Annotated[str, AfterValidator(_can_be)]
 class Whose(Value):
     """Whose session is meant; for tokens with the scope `admin`, and where there are no tokens."""
 
-    user: Name | None = Field(default=None, description="Another user's session: one of the token's users, or with the scope `admin` anybody")
+    user: Name | None = Field(
+        default=None, description="Another user's session: one of the token's users, or with the scope `admin` anybody"
+    )
     anonymous: bool = Field(default=False, description="A session without a user; needs the scope `admin`")
 
 

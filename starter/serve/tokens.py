@@ -1,7 +1,8 @@
 """Tokens say who may ask: bearer tokens, of which only hashes are kept, each with its user and what it is good for.
 
 A line of the file is `sha256-of-the-token user [scopes [further-users]]`: the hash in hex, users percent-encoded where
-the name has spaces, commas or other odd characters, scopes and further users joined by commas. Empty lines and those that begin with `#` are passed over.
+the name has spaces, commas or other odd characters, scopes and further users joined by commas. Empty lines and those
+that begin with `#` are passed over.
 """
 
 import hashlib
@@ -169,10 +170,10 @@ def _user_in(word: str, where: str) -> str:
     try:
         user = unquote(word, errors="strict")
         check_name("user", user)
-        if not user:
-            raise ValueError("it is empty")
     except ValueError as error:
         raise BadTokens(f"{where}: user: {word!r} can't be used ({error})") from error
+    if not user:
+        raise BadTokens(f"{where}: user: {word!r} can't be used (it is empty)")
     return user
 
 

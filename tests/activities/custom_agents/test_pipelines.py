@@ -104,7 +104,7 @@ def test_no_words_leave_their_frame_and_a_task_has_room_for_the_newest_of_them()
         (RoundRobin, {"rounds": 0}, "custom_agent_config.rounds is 0, and it takes a whole number from 1 to 50"),
         (RoundRobin, {"rounds": "three"}, "custom_agent_config.rounds is 'three'"),
         (RoundRobin, {"round": 3}, "there is no custom_agent_config.round; there are: rounds, until"),
-        (Sequential, {"rounds": 3}, "there is no custom_agent_config.rounds; there are: none for this custom agent"),
+        (Sequential, {"rounds": 3}, "there is no custom_agent_config.rounds; there are: none for this one"),
     ],
 )
 def test_settings_that_can_not_be_meant_end_the_reply_with_a_sentence(

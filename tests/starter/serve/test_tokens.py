@@ -33,6 +33,7 @@ def test_a_token_may_open_the_sessions_of_further_users_and_names_each_once(tmp_
     assert tokens is not None
     caller = tokens.caller_of(lead)
     assert caller == Caller("lea", "lea", frozenset({"read", "approve"}), frozenset({"Ana Lima", "bob, jr"}))
+    assert caller is not None
     assert caller.users == {"lea", "Ana Lima", "bob, jr"}
     assert path.read_text().endswith(" lea read,approve Ana%20Lima,bob%2C%20jr\n")
     with pytest.raises(BadTokens, match="--also"):
