@@ -6,9 +6,9 @@ The rows of `agent.operations.all_operations` have them, and so have routes, com
 
 SENTENCES = {
     "submit": "Ask for a reply; the first message begins the session",
-    "confirm": "Allow or deny a call, in the name of the person who asks",
+    "confirm": "Allow or deny a call, in the name of the approver",
     "external_result": "Hand in results of external tools",
-    "resolve": "Say whether a call happened whose outcome is unknown",
+    "resolve": "Say whether a call of unknown outcome happened",
     "interrupt": "End the reply that is being made, or drop a request that waits",
     "stop_background": "Stop what works in the background of a session: commands and sub-agents",
     "observe": "Add to a session's context without asking for a reply",
@@ -20,7 +20,7 @@ SENTENCES = {
     "resume": "Let a session continue that is paused or quarantined",
     "budget": "Raise what a session may spend, or end a reply that waits for more",
     "rules": "Add and revoke rules of a session",
-    "replace_state": "Put a state in the place of a session's that is idle or waits; begins one when there is none",
+    "replace_state": "Replace the state of an idle or waiting session; begin the session where there is none",
     "worker_left": "A worker was shut down in the midst of it",
     "worker_lacks": "A worker can't do what the session waits for",
     "child_reported": "A sub-agent's task has ended",
