@@ -1,4 +1,4 @@
-"""One door: `from longhaul import Longhaul`, and so each name that programs use; docs/people/names.md lists them.
+"""One door: `from longhaul import Longhaul`, and so each name that programs use; docs/reference/python.md lists them.
 
 The names stand once, in `__init__.pyi`, where type checkers look. Each is imported from its home when it is asked for:
 the command line must not pay for Temporal's SDK to print its help, nor a client for what only workers need.
@@ -69,7 +69,9 @@ def _unknown(name: str) -> Exception:
     meant = difflib.get_close_matches(name, _list_names(), n=1) or [
         one for one in _homes if one.lower() == name.lower()
     ]
-    sentence = f"longhaul has no {name!r}; " + (f"did you mean {meant[0]!r}?" if meant else "see docs/people/names.md")
+    sentence = f"longhaul has no {name!r}; " + (
+        f"did you mean {meant[0]!r}?" if meant else "see docs/reference/python.md"
+    )
     asking = sys._getframe(2)  # noqa: SLF001
     imports = asking.f_code.co_code[asking.f_lasti] == dis.opmap["IMPORT_FROM"]
     return ImportError(sentence, name=name) if imports else AttributeError(sentence, name=name)

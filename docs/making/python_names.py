@@ -1,4 +1,4 @@
-"""The reference of the Python names: each of docs/people/names.md with its signature and its methods."""
+"""The reference of the Python names: each of docs/making/names.md with its signature and its methods."""
 
 import inspect
 import re
@@ -18,15 +18,20 @@ LEAF = re.compile(r"(?m)^((?:[│ ]   |[├└]── )*)(\w+)  +(\S.*)")
 
 
 def python() -> str:
+    about = _names().partition("\n## ")[0].partition("\n\n")[2].partition("\n\n")[2]
     return (
         "# Python, name by name\n\n"
-        "After this page you know the signature of everything that `from longhaul import …` gives, in the order of"
-        " [names](../people/names.md), and the methods of each class.\n\n" + "".join(_sections())
+        "After this page you know each name that `from longhaul import …` gives: what it is, its signature, and the"
+        f" methods of a class.\n\n{about}\n" + "".join(_sections())
     )
 
 
+def _names() -> str:
+    return Path(__file__).with_name("names.md").read_text(encoding="utf-8")
+
+
 def _sections() -> Iterator[str]:
-    text = (PEOPLE / "names.md").read_text(encoding="utf-8")
+    text = _names()
     rows_of = re.compile(r"(?m)^\| `(\w+)` \| (.*) \|$").findall
     shown = {name for name, _ in rows_of(text)}
     for part in text.split("\n### ")[1:]:

@@ -16,7 +16,7 @@ from tests.limits import SURE_SECONDS
 
 ROOT = Path(__file__).parents[2]
 LIST = ROOT / "longhaul" / "__init__.pyi"
-PAGE = ROOT / "docs" / "people" / "names.md"
+PAGE = ROOT / "docs" / "making" / "names.md"
 GROUPS = ("## For programs that use agents", "## For code that extends workers")
 FEWEST = 200
 """Fewer would mean that the list was not read."""
@@ -108,7 +108,7 @@ def test_a_name_loads_what_it_needs_and_not_what_others_do(name: str, not_loaded
         ("longhaul.AgentSpek", "AttributeError: longhaul has no 'AgentSpek'; did you mean 'AgentSpec'?"),
         ("from longhaul import AgentSpek", "ImportError: longhaul has no 'AgentSpek'; did you mean 'AgentSpec'?"),
         ("from longhaul import longhaul", "ImportError: longhaul has no 'longhaul'; did you mean 'Longhaul'?"),
-        ("from longhaul import Zebra", "ImportError: longhaul has no 'Zebra'; see docs/people/names.md"),
+        ("from longhaul import Zebra", "ImportError: longhaul has no 'Zebra'; see docs/reference/python.md"),
     ],
 )
 def test_a_misspelt_name_is_answered_with_the_nearest(line: str, answer: str) -> None:

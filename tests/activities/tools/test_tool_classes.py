@@ -1,4 +1,4 @@
-"""The tool classes that programs import from `longhaul`: each is made as docs/people/names.md and the seed write it."""
+"""The tool classes that programs import from `longhaul`: each is made as docs/making/names.md and the seed write it."""
 
 import inspect
 import re
