@@ -161,7 +161,7 @@ def cost(status: Status) -> str:
     """What it took so far."""
     about = "about " if status.tokens_estimated else ""
     calls = _counted(status.model_calls, "step" if status.custom_agent else "model call")
-    return f"cost {about}{status.input_tokens} tokens in, {status.output_tokens} out, {calls}{lost(status)}"
+    return f"cost {about}{status.input_tokens:,} tokens in, {status.output_tokens:,} out, {calls}{lost(status)}"
 
 
 def lost(status: Status) -> str:

@@ -15,7 +15,7 @@ from longhaul.starter.console.changes import or_told, then
 from longhaul.starter.console.console_request import Visit
 from longhaul.starter.console.pages import page
 from longhaul.starter.console.transcript import marked
-from longhaul.starter.serve.problems import Problem
+from longhaul.starter.serve.problems import Problem, wrong
 from longhaul.starter.serve.requests import path_values
 from longhaul.starter.serve.response_bodies import Copied, RulesBody
 from longhaul.starter.visible import harmless
@@ -78,6 +78,8 @@ async def _settings(visit: Visit) -> Response:
 
 async def _add_rule(visit: Visit) -> Response:
     rule = _given(visit.form, "tool_name", "rule_content", "behavior", "expires_at")
+    if "rule_content" not in rule and not visit.form.get("every"):
+        raise wrong("rule_content", "", "name a command or files, or tick that the rule is for every call of the tool")
     await visit.ask("changeRules", body={"add": [rule], "why": visit.form.get("why", "")})
     return _done(visit)
 

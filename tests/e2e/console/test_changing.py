@@ -32,6 +32,8 @@ async def test_settings_rules_and_budget_are_changed(served: Address, signed_in:
     await pressed(page, "Change the settings", "Changed.")
     await expect(page.get_by_text("Mode, now explore")).to_be_visible()
     await page.get_by_label("Tool", exact=True).fill("Bash")
+    await page.get_by_role("button", name="Add the rule").click()
+    await expect(page.get_by_role("alert").first).to_contain_text("tick that the rule is for every call")
     await page.get_by_label("Command or files").fill("git add:*")
     await pressed(page, "Add the rule", "Changed.")
     rules = await page.locator(".rules code").all_inner_texts()

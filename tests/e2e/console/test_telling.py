@@ -62,7 +62,7 @@ async def test_files_are_sent_with_the_first_message(served: Address, signed_in:
     await page.get_by_label("Agent").select_option("lamp")
     await page.get_by_label("Name").fill(name)
     await page.get_by_label("Task").fill("Look at these")
-    await page.get_by_label("Model, if not the usual one").fill(f"scripted:{tmp_path}/reader.jsonl")
+    await page.get_by_label("Model, if not its file's").fill(f"scripted:{tmp_path}/reader.jsonl")
     sent = page.get_by_label("Files")
     await sent.set_input_files({"name": "sea.bin", "mimeType": "application/octet-stream", "buffer": b"\xff\x00"})
     await page.get_by_role("button", name="Start").click()
