@@ -289,7 +289,7 @@ class Conversation:
             name = each.card.workflow_id
             below = self._below.setdefault(name, Conversation(each.session, self._screen, self._approver))
             if any(call.call_id not in below.left for call in each.asks):
-                answered = await below.answer_as_sub_agent() or answered
+                answered = await below.answer_as_sub_agent(self.session) or answered
             if below.interrupted:
                 self.interrupted = True
             if self.interrupted:
@@ -297,9 +297,9 @@ class Conversation:
         waits = stands_still and not answered
         return tuple(call for each in asking for call in each.asks) if waits else ()
 
-    async def answer_as_sub_agent(self) -> bool:
+    async def answer_as_sub_agent(self, lead: Session) -> bool:
         """Whether something was answered, or nothing has to be any more. What was not is said once, with the commands
-        that answer it."""
+        that answer it: more budget is given at the lead's name, which has put it aside."""
         try:
             self._seen = await newest_event(self.session)
             pending = [call for call in await self.session.own_pending() if call.call_id not in self.left]
@@ -308,7 +308,12 @@ class Conversation:
         if not pending or await self._decide(ReplyPrinter(self._screen, self.session, ""), pending):
             return True
         self.left |= {call.call_id for call in pending}
-        self._screen.show_folded(*render_session.waiting(self.session.id, pending, flags_of(self.session)))
+        lacks = [call for call in pending if call.waits_for == "budget"]
+        others = [call for call in pending if call not in lacks]
+        self._screen.show_folded(
+            *render_session.waiting(self.session.id, others, flags_of(self.session)),
+            *render_session.waiting(lead.id, lacks, ["--at", self.session.id, *flags_of(lead)]),
+        )
         return False
 
     async def _ask(self, call: PendingCall, number: str) -> Allow | Deny | Leave | None:

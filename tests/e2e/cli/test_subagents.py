@@ -101,6 +101,27 @@ def test_without_a_terminal_it_is_said_what_sub_agents_ask_and_nothing_is_waited
     assert (tmp_path / "1.txt").read_text() == "1"
 
 
+def test_a_sub_agent_gets_more_budget_by_the_command_that_was_printed(cli: Cli, tmp_path: Path) -> None:
+    task = {"id": "t1", "name": "Agent", "input": {"agent": "scribe", "task": "write it down"}}
+    model = script(tmp_path / "lead.jsonl", {"tool_calls": [task]}, {"text": "Done by the scribe."})
+    looks = {"tool_calls": [{"id": "g1", "name": "Glob", "input": {"pattern": "*"}}]}
+    below = script(tmp_path / "scribe.jsonl", looks, {"text": "It is empty."})
+    agent = tmp_path / "lead.toml"
+    agent.write_text(
+        f'name = "lead"\nmodel = "{model}"\ntools = ["Glob"]\n[budget]\nmax_calls = 9\n'
+        f'[agents.scribe]\nmodel = "{below}"\ntools = ["Glob"]\n[agents.scribe.budget]\nmax_calls = 1\n'
+    )
+
+    parked = cli("run", "Write", "--session", "poor", "--agent", str(agent))
+    (command,) = re.findall(r"longhaul (budget .* --raise-calls N .*)", parked.out)
+    raised = cli(*shlex.split(command.replace(" N ", " 3 ")))
+    again = cli("run", "And?", "--session", "poor", "--agent", str(agent))
+
+    assert parked.code == 3, parked.out
+    assert raised.code == 0, raised.err
+    assert again.code == 0, again.out
+
+
 def test_at_a_terminal_sub_agents_ask_on_the_spot(cli: Cli, tmp_path: Path) -> None:
     seen = at_a_terminal(
         cli,
