@@ -86,7 +86,7 @@ async def test_who_may_not_edit_changes_nothing(served: Address, signed_in: Sign
     name = await waiting(served, tmp_path)
     page = await signed_in("ana")
     await opened(page, name)
-    offered = await page.get_by_role("link", name="Allow with other arguments").count()
+    offered = await page.get_by_role("link", name="Change arguments").count()
     eve = await signed_in("eve")
     user = (await page.locator(".who").inner_text()).strip()
     await eve.goto(f"{served.url}/console/s/lamp/{name}/edit?id=edit-7&user={user}")
