@@ -37,13 +37,14 @@ DELETED = "deleted"
 
 @dataclass(frozen=True, slots=True)
 class SessionCard:
-    """One row of `Longhaul.sessions()`: what the server's index knows, without asking the session."""
+    """One row of `Longhaul.sessions()`: what the server's index knows. The session itself is not asked."""
 
     session_id: str
     user_id: str | None
     agent: str
     status: str
-    """idle, working, waiting, paused; or closed; or deleted, where its key is and the server has not forgotten it."""
+    """`idle`, `working`, `waiting`, `paused`, `closed`; or `deleted` if the session's key is deleted and the server
+    still has the row."""
     waiting_since: str
     started_at: str
     workflow_id: str
@@ -51,15 +52,16 @@ class SessionCard:
     waiting_tools: tuple[str, ...] = ()
     risk: str = ""
     deadline: str = ""
-    """ISO time at which the first call that waits expires."""
+    """ISO time at which the first waiting call expires."""
     root_workflow_id: str = ""
-    """Of a sub-agent: the session at the head of its tree."""
+    """For a sub-agent: workflow id of the session at the root of its tree."""
     title: str = ""
-    """How the request begins that it was started, or opened again, with. Empty: with none."""
+    """The beginning of the request with which the session was started or opened again. Empty: there was no request."""
     tokens: int = 0
-    """What its models have read and written, as of the last time that it began a reply, waited or came to rest."""
+    """Tokens that the session's models have read and written. Updated when it starts a reply, waits, or becomes
+    idle."""
     dollars: float = 0.0
-    """The same in money, where a budget of money makes workers know what it costs."""
+    """What these tokens cost in US dollars, if the session has a budget in money, so that workers know the prices."""
 
 
 def query(

@@ -43,7 +43,7 @@ ROOTS_AT_ONCE = 50
 
 
 class Longhaul:
-    """Sessions of durable agents on one Temporal namespace."""
+    """The client for sessions of durable agents in one Temporal namespace."""
 
     def __init__(self, client: Client, settings: Settings | None = None) -> None:
         settle_before_exit()
@@ -51,11 +51,12 @@ class Longhaul:
         self.settings = settings or Settings()
         self._naming = Naming(self.settings)
         self.schedules = Schedules(client, self.settings)
-        """Requests at set times."""
+        """Schedules: requests that are sent at set times."""
         self.knowledge = KnowledgeOfWorkers(self.settings)
-        """Documents that agents may search."""
+        """Knowledge bases: documents that agents may search."""
         self.hooks = hooks_for_all(self.settings.client_hooks)
-        """Functions before and after what every session's handle does that is made from here: reply, observe, print."""
+        """Functions that run before and after `reply`, `observe` and `print` of every session handle that this client
+        creates."""
 
     @classmethod
     @asynccontextmanager
@@ -67,10 +68,10 @@ class Longhaul:
         *,
         client: Client | None = None,
     ) -> AsyncIterator["Longhaul"]:
-        """`async with Longhaul.connect() as app:`. Raises Unreachable with a sentence when no server answers.
+        """Connect: `async with Longhaul.connect() as app:`. Raises Unreachable, with a sentence, if no server answers.
 
-        `client`: one of your own in place of an address. Its connection, interceptors, codec and failure converter are
-        used; the workers have to name the same codec in LONGHAUL_CODEC.
+        `client`: your own Temporal client, instead of an address. Longhaul uses its connection, interceptors, codec and
+        failure converter. Name the same codec in LONGHAUL_CODEC for the workers.
         """
         settings = settings or Settings()
         if client is not None:
@@ -91,11 +92,12 @@ class Longhaul:
         agent: str | AgentSpec | Agent = "longhaul",
         priority: int | None = None,
     ) -> Session:
-        """A session by its names; it is started by its first message. Two handles with equal names are one session.
+        """A handle for the session with these names. The session starts with its first message. Two handles with equal
+        names are one session.
 
-        `agent` is an AgentSpec, an Agent, or a name: then `agents/NAME.toml` says how a new session is set up. One that
-        runs already, or is stored, keeps its settings and its state. `priority`: 1 to 5 in place of the agent's, for a
-        session that begins or is opened again with it. Raises BadAgent for an agent that can't be used.
+        `agent`: an AgentSpec, an Agent, or a name; for a name, `agents/NAME.toml` sets up a new session. A session that
+        is open or stored keeps its settings and its state. `priority`: 1 to 5, instead of the agent's priority, for a
+        session that this handle starts or opens again. Raises BadAgent if the agent can't be used.
         """
         check_name("session", session_id)
         check_name("user", user or "")
@@ -118,30 +120,33 @@ class Longhaul:
         enable_auto_broadcast: bool = True,
         user: str | None = None,
     ) -> Hub:
-        """A hub by its name: `async with app.hub("jury", ana, ben) as hub:`. It begins there, and ends with the block;
-        `start` and `end` do the same for one that outlives this program.
+        """A hub by its name: `async with app.hub("jury", ana, ben) as hub:`. The hub starts with the block and ends
+        with it. For a hub that outlives this program, call `start` and `end` instead.
 
-        Members are sessions of one user, whose the hub is; `user` says so where no member is given. Raises BadHub.
+        All members are sessions of one user, and the hub belongs to that user. Without members, `user` names the user.
+        Raises BadHub.
         """
         first = next((one if isinstance(one, Session) else next(iter(one.values()), None) for one in members), None)
         hub = Hub(self.client, self.settings, name, first.user if first is not None and user is None else user)
         return hub.with_members(members, announcement, auto_broadcast=enable_auto_broadcast)
 
     async def hubs(self, *, user: str | None = None) -> list[HubRow]:
-        """Hubs that are open, by name; of all users where none is named. One that began a moment ago may be missing."""
+        """Open hubs, sorted by name: those of `user`, or of all users for None. A hub that started a moment ago may be
+        missing."""
         return [row for row in await hub_rows(self.client, self._naming) if user in (None, row.user)]
 
     def feed(self, sessions: Iterable[Session], *, start: int | None = None, live: bool = True) -> Feed:
-        """Their events in one list, from number `start` of each on, or those to come. Enter it with `async with`."""
+        """The events of several sessions in one list: from event number `start` of each session on, or, without
+        `start`, new events only. Enter it with `async with`."""
         return Feed(sessions, start=start, live=live)
 
     def rules_of(self, user: str) -> RulesOfUser:
-        """The rules that hold in all sessions of this user, kept in the workers' state store."""
+        """The rules that count in all sessions of this user. The workers' state store keeps them."""
         check_name("user", user)
         return RulesOfUser(self.client, self.settings, user)
 
     def memories_of(self, user: str | None) -> MemoriesOfUser:
-        """What agents have written down of this user; None: of sessions without one."""
+        """The memories that agents have stored about this user; with None, those of sessions without a user."""
         check_name("user", user or "")
         return MemoriesOfUser(self.settings, user)
 
@@ -153,8 +158,8 @@ class Longhaul:
         status: str | None = None,
         closed: bool = False,
     ) -> list[SessionCard]:
-        """Sessions that are open, of this user or these, newest first; with `closed`, those too that have closed and
-        that the server has not forgotten. Filters need the search attributes."""
+        """Open sessions, newest first; of `user`, a name or several, if given. With `closed`, also closed sessions that
+        the server still has. Filters need the search attributes."""
         named = query(session_id=self._indexed(session_id), user=self._users(user), status=status, closed=closed)
         cards = await self._cards(named)
         found = [card for card in cards if is_of(user, card.user_id) and session_id in (None, card.session_id)]
@@ -164,8 +169,8 @@ class Longhaul:
         return list(newest.values())
 
     async def count_open(self, *, without_user: bool = False) -> int | None:
-        """Sessions that are open, sub-agents among them, or those of them that have no user; None where the server's
-        index does not tell."""
+        """Number of open sessions, sub-agents included; with `without_user`, only of those that have no user. None if
+        the server's index can't tell."""
         if not self.settings.search_attributes:
             return None
         try:
@@ -174,11 +179,12 @@ class Longhaul:
             return None
 
     async def standing(self, *, user: Users = None) -> SessionCounts | None:
-        """Counts of open sessions, of this user, of these or of all; None where the server's index does not tell."""
+        """Counts of open sessions by status: of one user, of several, or of all. None if the server's index can't
+        tell."""
         return await standing(self.client, self._users(user)) if self.settings.search_attributes else None
 
     async def last_day(self, *, user: Users = None) -> LastDay | None:
-        """What the sessions of the last 24 hours cost, and how many failed; None where the index does not tell."""
+        """What the sessions of the last 24 hours cost, and how many failed. None if the server's index can't tell."""
         return await last_day(self.client, self._users(user)) if self.settings.search_attributes else None
 
     async def inbox(
@@ -190,12 +196,12 @@ class Longhaul:
         overdue: bool = False,
         patience_seconds: float = 5.0,
     ) -> Inbox:
-        """Every call that waits for somebody, the longest waiting first; and sessions that are held or paused.
+        """All calls that wait for somebody, the longest waiting first, and all quarantined or paused sessions.
 
-        `overdue`: only what somebody was reminded of, what was handed up, and what has expired by the server's clock.
-        All of it stands in the server's index, which may be a moment late, whether or not workers are there. Sessions
-        in which more waits than their row has room for are asked, and named apart when they did not answer within the
-        patience. `team` needs the search attributes.
+        `overdue`: only calls for which somebody was reminded, that were escalated, or that have expired by the server's
+        clock. Longhaul reads the server's index, so no worker is needed; the index may be a moment late. If a session
+        has more waiting calls than fit into its row, Longhaul asks the session. Sessions that do not answer within
+        `patience_seconds` are listed separately. `team` needs the search attributes.
         """
         if self.settings.search_attributes:
             find = partial(query, user=self._users(user), team=self._indexed(team), tool=self._indexed(tool))
@@ -223,7 +229,8 @@ class Longhaul:
         return found
 
     async def statuses(self, cards: Sequence[SessionCard], *, patience_seconds: float = 5.0) -> dict[str, Status]:
-        """By workflow id; those that did not answer within the patience, or have closed, are left out."""
+        """The status of each session, by workflow id. Sessions that have closed, or do not answer within
+        `patience_seconds`, are left out."""
         asked = {asyncio.create_task(self.attach(card).status()): card for card in cards}
         done, silent = await asyncio.wait(asked, timeout=patience_seconds) if asked else (set(), set())
         for task in silent:
@@ -251,7 +258,7 @@ class Longhaul:
         return [await card_of(row) async for row in self.client.list_workflows(wanted)]
 
     def attach(self, card: SessionCard) -> Session:
-        """The session behind a row."""
+        """The session that a row of `sessions` or `inbox` describes."""
         session = of_card(self.client, self.settings, card)
         session.hooks.parent = self.hooks
         return session

@@ -30,14 +30,14 @@ CLOSED = "session_closed"
 
 @dataclass(frozen=True, slots=True)
 class FeedItem:
-    """One event, and whose it is."""
+    """One event of a feed, and its session."""
 
     number: int
-    """In the feed, from 1; without gaps."""
+    """Number of the event in the feed, from 1, without gaps."""
     session: Session
     event: AgentEvent
     arrived_at: datetime
-    """When this reader heard of it, in UTC."""
+    """When this client received the event, in UTC."""
 
 
 @dataclass(slots=True)
@@ -52,11 +52,12 @@ class _Lane:
 
 
 class Feed:
-    """`async with app.feed([one, two]) as feed: async for item in feed: …`. It ends when no session is left in it."""
+    """Events of several sessions: `async with app.feed([one, two]) as feed: async for item in feed: …`. The feed ends
+    when it has no session left."""
 
     def __init__(self, sessions: Iterable[Session] = (), *, start: int | None = None, live: bool = True) -> None:
-        """`start`: number of the first event of each session; None for those to come, which are all of a session that
-        has not started: it is waited for."""
+        """`start`: number of the first event of each session; None for new events only. A session that has not started
+        is waited for, and all of its events come."""
         self._first = [(session, start) for session in sessions]
         self._live = live
         self._lanes: dict[str, _Lane] = {}
@@ -75,13 +76,14 @@ class Feed:
             await self.remove(lane.session)
 
     async def add(self, session: Session, *, start: int | None = None) -> None:
-        """From now on, or from event number `start` on. One that is in it stays as it is."""
+        """Add a session: its new events come, or its events from number `start` on. A session that is in the feed
+        already stays unchanged."""
         if session.workflow_id not in self._lanes:
             lane = self._lanes[session.workflow_id] = _Lane(session)
             lane.reader = asyncio.create_task(self._read(lane, start))
 
     async def remove(self, session: Session) -> None:
-        """What was not given of it is dropped."""
+        """Remove a session. Its events that have not been read yet are dropped."""
         lane = self._lanes.pop(session.workflow_id, None)
         if lane is not None and lane.reader is not None:
             lane.reader.cancel()
@@ -90,7 +92,8 @@ class Feed:
             self._changed.notify_all()
 
     async def switch(self, session: Session, *, on: bool) -> None:
-        """Off: its events are passed over until it is on again. Raises KeyError for a session that is not in it."""
+        """Turn a session's events off or on. Events that happen while it is off are skipped. Raises KeyError if the
+        session is not in the feed."""
         lane = self._lanes[session.workflow_id]
         async with self._changed:
             lane.muted = not on

@@ -39,7 +39,8 @@ from longhaul.workflows.contract import HUB, TASK_TIMEOUT, HubCard, HubStart, pr
 
 
 class HubAgent:
-    """A member whose `reply` returns when the others have heard it: the next one to speak knows what was said."""
+    """A member of a hub. Its `reply` returns when the other members have heard the reply, so the next speaker knows
+    it."""
 
     def __init__(self, hub: "Hub", session: Session) -> None:
         self.hub = hub
@@ -47,7 +48,7 @@ class HubAgent:
         self.id = session.id
 
     async def reply(self, inputs: str | Msg | Sequence[Msg] | None = None, **how: Any) -> Msg:
-        """As `Session.reply`. What the hub has told it already is not told again."""
+        """Reply as `Session.reply` does. Messages that the hub has sent to the member already are not sent again."""
         given = None if self.hub.has_told(inputs) else inputs
         answer = await self.session.reply(given, **how)
         if answer.finished_reason is not None:
@@ -64,7 +65,7 @@ class HubRow:
 
     name: str
     user: str | None
-    """None: of sessions without a user."""
+    """None: the hub's members are sessions without a user."""
 
 
 def beginning_of(settings: Settings, name: str, user: str | None) -> WithStartWorkflowOperation[Any, Any]:
@@ -102,25 +103,25 @@ LEAVING_SECONDS = 10.0
 
 
 class BadHub(BadInput):
-    """A hub, or a member, that can't be: its name, its user, or that there is none. Nothing was changed."""
+    """The hub or a member is not possible: its name, its user, or there is no member. Nothing was changed."""
 
 
 class NoHub(BadHub):
-    """There is no such hub, or it has ended."""
+    """The hub does not exist, or has ended."""
 
 
 class PutOut(Refused):
-    """A session that was to come in has refused, and is not in the hub; the sentence says why. The others are in."""
+    """A session refused to join the hub, and is not a member. The sentence says why. The other sessions have joined."""
 
 
 class NotHeard(Unavailable):
-    """Something was said, and some members' sessions have not taken it yet. They will when they can; none of it is
+    """Some members' sessions have not received a message yet. They receive it as soon as they can; no message is
     lost."""
 
 
 class Hub:
-    """A handle; making one starts nothing. Get it from `Longhaul.hub`. Methods raise Refused with the hub's sentence,
-    and BadHub where there is no such hub."""
+    """A handle for one hub. Creating the handle starts nothing. Get it from `Longhaul.hub`. Methods raise Refused with
+    the hub's sentence, and BadHub if the hub does not exist."""
 
     def __init__(self, client: Client, settings: Settings, name: str, user: str | None) -> None:
         if not NAME.fullmatch(name):
@@ -140,7 +141,7 @@ class Hub:
     def with_members(
         self, members: Sequence[Members], announcement: str | Msg | Sequence[Msg] | None, *, auto_broadcast: bool
     ) -> "Hub":
-        """What `start` begins it with."""
+        """Set the members and the announcement with which `start` starts the hub."""
         self._first, self._announcement, self._auto_broadcast = tuple(members), announcement, auto_broadcast
         return self
 
@@ -158,8 +159,8 @@ class Hub:
         await self.end()
 
     async def start(self, *, request_id: str | None = None) -> None:
-        """Begin the hub, or add what is new to one that there is, and tell the announcement, once under its
-        `request_id`; returns when all members have heard that they are in. Raises PutOut."""
+        """Start the hub, or add new members to a hub that is open, and send the announcement, once for each
+        `request_id`. Returns when all members know that they have joined. Raises PutOut."""
         named = self._named(self._first)
         if not named:
             raise BadHub(f"hub {self.name!r}: it needs a member; give sessions")
@@ -171,8 +172,8 @@ class Hub:
         await self._until_in(named, int(answer["number"]))
 
     async def add(self, *members: Members) -> None:
-        """Let sessions in: a member is called by its session's name, or by the key in a mapping. It hears what is said
-        from now on. Raises PutOut."""
+        """Add sessions to the hub. A member's name is its session's name, or its key in a mapping. A new member hears
+        only later messages. Raises PutOut."""
         self._told.clear()  # the new ones have not heard it
         named = self._named(members)
         answer = await self._joined(named)
@@ -200,22 +201,24 @@ class Hub:
             is_being_left = not members or any(member.leaving for member in members)
 
     async def delete(self, *members: Session | str) -> None:
-        """Let members go: they hear what was said before, and nothing after."""
+        """Remove members. They receive everything that was said before, and nothing after."""
         card = await self.show()
         names = [one if isinstance(one, str) else _name_in(card, one) for one in members]
         await self._update("leave", {"members": names})
 
     async def broadcast(self, messages: str | Msg | Sequence[Msg], *, request_id: str | None = None) -> int:
-        """Tell all members something in a person's or a program's own name. The same `request_id` counts once."""
+        """Send messages to all members in the name of a person or a program. The same `request_id` sent again counts
+        once."""
         body = {"messages": as_messages(messages), "request_id": request_id or uuid.uuid4().hex}
         return int((await self._update("say", body))["number"])
 
     async def set_auto_broadcast(self, enable: bool) -> None:  # noqa: FBT001  AgentScope's own signature
-        """Whether members' replies are told to the others. What is answered while they are not never is."""
+        """Turn on or off that members' replies are sent to the other members. Replies that are given while it is off
+        are never sent."""
         await self._update("auto_broadcast", {"on": enable})
 
     async def show(self) -> HubCard:
-        """Its members, what was said last, and who has been put out."""
+        """The hub's members, its newest messages, and the sessions that were put out."""
         handle = self._client.get_workflow_handle(self.workflow_id)
         try:
             card: HubCard = await insist(lambda: handle.query("show", result_type=HubCard))
@@ -224,8 +227,8 @@ class Hub:
         return card
 
     async def end(self, *, delete: bool = False) -> None:
-        """Let all members go; the hub is over when they have heard it. `delete`: wait for that, then delete its key and
-        what is kept of it; also of one that has ended. Raises Unreachable."""
+        """End the hub: remove all members and wait until they know. With `delete`, then delete the hub's key and stored
+        data, also of a hub that has ended. Raises Unreachable."""
         try:
             await self._update("end", {})
         except NoHub:
@@ -235,14 +238,15 @@ class Hub:
             await delete_ended(self._client, self._settings, self.workflow_id)
 
     def agents(self, *members: Session) -> list[HubAgent]:
-        """Members as pipelines take them; without any, those that the hub was made with."""
+        """The members in the form that pipelines take. Without arguments, the members that this handle was created
+        with."""
         sessions = list(members)
         for one in self._first if not members else ():
             sessions += [one] if isinstance(one, Session) else list(one.values())
         return [HubAgent(self, session) for session in sessions]
 
     async def heard(self, message: Msg) -> None:
-        """Wait until all others have heard what a member has answered. Raises NotHeard."""
+        """Wait until all other members have received a member's reply. Raises NotHeard."""
         if await self._until_heard(reply_id=message.id):
             self._told.add(message.id)
 

@@ -17,28 +17,29 @@ AT_ONCE = 100
 
 @dataclass(frozen=True, slots=True)
 class Inbox:
-    """What `Longhaul.inbox()` found."""
+    """The result of `Longhaul.inbox()`."""
 
     calls: list[tuple[SessionCard, PendingCall]] = field(default_factory=list[tuple[SessionCard, PendingCall]])
-    """The longest waiting first."""
+    """Waiting calls, the longest waiting first."""
     silent: list[SessionCard] = field(default_factory=list[SessionCard])
-    """Sessions that wait too, or may, but did not say for what."""
+    """Sessions that wait, or may wait, but did not say for what."""
     quarantined: list[tuple[SessionCard, Status]] = field(default_factory=list[tuple[SessionCard, Status]])
-    """Sessions that do nothing until somebody resumes them: what they have may be damaged, or not all of it known."""
+    """Quarantined sessions: they do nothing until somebody resumes them. Their state may be damaged or incomplete."""
     paused: list[tuple[SessionCard, Status]] = field(default_factory=list[tuple[SessionCard, Status]])
-    """Sessions that somebody has paused; calls that wait in them are among the calls."""
+    """Paused sessions. Their waiting calls are in `calls`."""
     parked: list[tuple[SessionCard, str]] = field(default_factory=list[tuple[SessionCard, str]])
-    """Sessions whose workspace lies on a host that is away, and which one. They go on by themselves."""
+    """Sessions whose workspace is on a host that is unavailable, with the host's name. They continue by themselves."""
     roots: dict[str, SessionCard] = field(default_factory=dict[str, SessionCard])
-    """By workflow id: the open heads of the trees to whose sub-agents calls belong."""
+    """The root session of each sub-agent whose calls are listed, by workflow id, if that session is open."""
 
     @property
     def stopped(self) -> list[tuple[SessionCard, Status]]:
-        """Sessions that do nothing until somebody resumes them, for either reason."""
+        """Sessions that do nothing until somebody resumes them: quarantined and paused ones."""
         return [*self.quarantined, *self.paused]
 
     def root_of(self, card: SessionCard) -> SessionCard | None:
-        """Whoever waits for a sub-agent's answer asks there. None: it is no sub-agent's, or its root has closed."""
+        """The root session, in which you answer a sub-agent's call. None: the session is no sub-agent, or its root has
+        closed."""
         root = self.roots.get(card.root_workflow_id)
         return root if root is not None and root.user_id == card.user_id else None
 

@@ -31,25 +31,25 @@ __all__ = ["KnowledgeOfWorkers", "MemoriesOfUser"]
 
 
 class MemoriesOfUser:
-    """Get it as `app.memories_of(user)`. Each memory says of which agent and session it is. `agent`: only what that one
-    has written down. All methods raise Unreachable."""
+    """The memories of one user. Get it as `app.memories_of(user)`. Each memory names its agent and session. `agent`:
+    only memories that this agent has stored. All methods raise Unreachable."""
 
     def __init__(self, settings: Settings, user: str | None) -> None:
         self._settings = settings
         self._user = user
 
     async def listed(self, *, agent: str | None = None, limit: int = 50) -> list[Memory]:
-        """The newest first."""
+        """Up to `limit` memories, the newest first."""
         async with self._opened() as memories:
             return await memories.list_memories(MemoryOwner(self._user, agent), limit)
 
     async def search(self, query: str, *, agent: str | None = None, limit: int = 5) -> list[Memory]:
-        """As an agent would find them, the best first."""
+        """The memories that an agent would find for `query`, the best first."""
         async with self._opened() as memories:
             return await memories.retrieve(MemoryOwner(self._user, agent), query, limit)
 
     async def delete(self, *ids: str) -> int:
-        """How many there were of these; those of other users count as none, and stay."""
+        """Delete memories by id, and return how many were deleted. Memories of other users are not deleted."""
         async with self._opened() as memories:
             return await memories.delete(MemoryOwner(self._user, None), ids)
 
@@ -69,23 +69,24 @@ class MemoriesOfUser:
 
 
 class KnowledgeOfWorkers:
-    """Get it as `app.knowledge`. No user owns a base. All methods raise Unreachable."""
+    """The workers' knowledge bases. Get it as `app.knowledge`. Knowledge bases belong to no user. All methods raise
+    Unreachable."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
     async def listed(self, base: str | None = None) -> list[KnownDocument]:
-        """The documents, by base and name."""
+        """The documents, sorted by base and name."""
         async with self._opened() as knowledge:
             return await knowledge.list_documents(base)
 
     async def search(self, bases: Sequence[str], query: str, *, limit: int = 5) -> list[Passage]:
-        """As an agent that names these bases would find them, the best first."""
+        """The passages that an agent with these bases would find for `query`, the best first."""
         async with self._opened() as knowledge:
             return await knowledge.search(bases, query, limit)
 
     async def delete(self, base: str, *documents: str) -> int:
-        """How many there were of these."""
+        """Delete documents by name, and return how many were deleted."""
         async with self._opened() as knowledge:
             return await knowledge.delete(base, documents)
 

@@ -16,10 +16,10 @@ class Replying(Protocol):
 
 
 async def sequential_pipeline(agents: Sequence[Replying], msg: str | Msg | Sequence[Msg] | None = None) -> Msg | None:
-    """Each agent is asked what the one before has answered; returns the last answer.
+    """Ask the first agent, then pass each answer to the next agent; return the last answer.
 
-    Ends early with the message of one that has not completed its reply: it waits for somebody, has failed, or was
-    interrupted. `finished_reason` says so.
+    The pipeline ends early if an agent's reply waits for somebody, has failed, or was interrupted. It then returns that
+    agent's message, and `finished_reason` says why.
     """
     said: str | Msg | Sequence[Msg] | None = msg
     answer: Msg | None = None
@@ -34,9 +34,10 @@ async def sequential_pipeline(agents: Sequence[Replying], msg: str | Msg | Seque
 async def fanout_pipeline(
     agents: Sequence[Replying], msg: str | Msg | Sequence[Msg] | None = None, *, enable_gather: bool = True
 ) -> list[Msg]:
-    """Each agent is asked the same; returns the answers in the order of the agents.
+    """Ask all agents the same; return their answers in the order of the agents.
 
-    At once, or with `enable_gather` False one after the other. What one of them raises is raised when all have ended.
+    The agents work at once, or with `enable_gather` False one after the other. An error of one agent is raised when all
+    have ended.
     """
     if not enable_gather:
         return [await agent.reply(msg) for agent in agents]

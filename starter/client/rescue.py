@@ -25,7 +25,7 @@ _ENDS = {
 
 
 class Ran(NamedTuple):
-    """A call of a tool that the new incarnation may know nothing of."""
+    """A tool call of the ended run that the new incarnation may not know."""
 
     tool: str
     summary: str
@@ -38,9 +38,9 @@ class Ran(NamedTuple):
 
 class Rescued(NamedTuple):
     quarantine: str
-    """What the session waits for now, and what may be missing; `resume` lets it go on."""
+    """Why the session is quarantined, and what may be missing. Call `resume` to continue it."""
     ran: tuple[Ran, ...]
-    """Behind its last checkpoint, in order."""
+    """Calls after the last checkpoint, in order."""
 
 
 async def rescue(asking: Asking, sending: Sending, by: str) -> Rescued:

@@ -31,29 +31,29 @@ _MEANS: dict[Overlap, str] = {
 
 
 class ScheduleTerms(OpenValue):
-    """When a schedule fires, and what becomes of each scheduled run."""
+    """When a schedule sends its request, and what happens in each scheduled run."""
 
     cron: str = sparse("")
-    """Five fields, or a word as @daily; empty: `every_seconds` holds."""
+    """Five fields, or a word such as @daily. Empty: `every_seconds` counts."""
     zone: str = sparse("")
-    """Of the cron line, as in Europe/Berlin; empty: UTC."""
+    """Time zone of the cron line, as in Europe/Berlin. Empty: UTC."""
     every_seconds: float = sparse(0.0)
     overlap: Overlap = "skip"
     catch_up_seconds: float = 86_400.0
-    """After the server was down: how old a scheduled run may be that is made up for."""
+    """After an outage of the server, scheduled runs that are at most this old are made up for."""
     agent: str = sparse("")
     user: str | None = sparse(None)
     session: str = sparse("")
-    """The one that all scheduled runs go to; empty: each begins one of its own."""
+    """The session that all scheduled runs go to. Empty: each scheduled run starts a new session."""
     prompt: str = sparse("")
-    """As far as lists show it."""
+    """The prompt, or as much as lists show of it."""
     file: str = sparse("")
-    """The agent by whose file it was brought into being; empty: by hand."""
+    """Name of the agent whose file added the schedule. Empty: a person or program added it."""
     digest: str = sparse("")
-    """Of all that the file says of it, and of the agent."""
+    """Digest of all that the file says about the schedule and the agent."""
 
     def in_words(self) -> str:
-        """One sentence."""
+        """The terms as one sentence."""
         when = f"at {self.cron!r} in {self.zone or 'UTC'}" if self.cron else f"every {_span(self.every_seconds)}"
         where = f"uses session {self.session!r}" if self.session else "uses a new session"
         missed = "runs missed while the server was down start late, if they are not older than "
@@ -68,22 +68,22 @@ class ScheduleCard:
     terms: ScheduleTerms
     paused: bool
     note: str
-    """Why it is paused, where somebody has said so."""
+    """Why the schedule is paused, if somebody gave a reason."""
     next_at: str
-    """ISO time; empty when nothing is to come."""
+    """ISO time of the next scheduled run. Empty: there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class PastScheduledRun:
-    """One of the newest scheduled runs of a schedule."""
+    """One of a schedule's newest scheduled runs."""
 
     at: str
-    """ISO time at which it was due."""
+    """ISO time at which the run was due."""
     state: Literal["asked", "left out", "under way", "failed"]
     session: str = ""
     reply_id: str = ""
     why: str = ""
-    """Of one that was left out or has failed."""
+    """Why the run was left out or failed."""
 
 
 def terms_in(told: object) -> ScheduleTerms:
@@ -128,7 +128,7 @@ _LASTING: tuple[Overlap, ...] = ("skip", "queue", "now", "interrupt")
 
 
 class BadSchedule(BadInput):
-    """A schedule that can't be meant so, whose name is taken, or that is not there; nothing was changed."""
+    """The schedule is not valid, its name is taken, or it does not exist. Nothing was changed."""
 
 
 class NoSchedule(BadSchedule):

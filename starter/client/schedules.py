@@ -108,7 +108,7 @@ Put = Literal["added", "changed", "unchanged"]
 
 
 class Schedules:
-    """All of a namespace. Get it as `Longhaul.schedules`. Methods raise BadSchedule with a sentence."""
+    """All schedules of a namespace. Get it as `Longhaul.schedules`. Methods raise BadSchedule with a sentence."""
 
     def __init__(self, client: Client, settings: Settings) -> None:
         self._client = client
@@ -129,11 +129,11 @@ class Schedules:
         catch_up: timedelta = timedelta(days=1),
         paused: bool = False,
     ) -> ScheduleCard:
-        """Have `prompt` asked at the times of a cron line in a time zone, or every so often.
+        """Send `prompt` to an agent at the times of a cron line in a time zone, or at an interval.
 
-        Each scheduled run uses a new session, named by its time, or goes to `session`. The agent is as its file says
-        now: one that changes later changes nothing here. `overlap` is `skip` unless something else is said. A scheduled
-        run is one request, however often it is tried.
+        Each scheduled run starts a new session, named by its time, or goes to `session`. The schedule keeps the agent
+        as its file is now; later changes of the file have no effect. `overlap` is `skip` by default. A scheduled run is
+        one request, however often it is tried.
         """
         terms = ScheduleTerms(
             cron=cron,
@@ -149,8 +149,8 @@ class Schedules:
         return await self.show(name)
 
     async def put(self, wanted: WantedSchedule) -> Put:
-        """Add it, or change one that is as another text of the same file has said. Whether it is paused, and what its
-        scheduled runs have come to, stays. Raises BadSchedule where the name is taken by anything else."""
+        """Add the schedule, or change the schedule that an earlier text of the same file has added. It stays paused if
+        it was, and keeps its scheduled runs. Raises BadSchedule if the name is taken by any other schedule."""
         before = await self.terms_before(wanted)
         if before is None:
             await self._create(wanted)
@@ -168,7 +168,8 @@ class Schedules:
         return "changed"
 
     async def terms_before(self, wanted: WantedSchedule) -> ScheduleTerms | None:
-        """Of the schedule of this name, where it is of the same file; None: there is none. Raises BadSchedule."""
+        """The terms of the schedule with this name, if it comes from the same file; None if there is none. Raises
+        BadSchedule."""
         try:
             terms = (await self.show(wanted.name)).terms
         except NoSchedule:
@@ -186,7 +187,7 @@ class Schedules:
             )
 
     async def list(self) -> list[ScheduleCard]:
-        """By name. One that was added a moment ago may be missing."""
+        """All schedules, sorted by name. A schedule that was added a moment ago may be missing."""
         found = list[ScheduleCard]()
         async for row in await self._client.list_schedules():
             if row.id.startswith(PREFIX) and row.schedule is not None:
@@ -223,29 +224,32 @@ class Schedules:
         return terms_in((await self._client.data_converter.decode([kept], [str]))[0])
 
     async def scheduled_runs(self, name: str) -> Sequence[PastScheduledRun]:
-        """The newest ones, up to ten, the oldest first."""
+        """The newest scheduled runs, up to ten, the oldest first."""
         async with _explained(name):
             found = await self._handle(name).describe()
             return [await past_scheduled_run(self._client, result) for result in found.info.recent_actions]
 
     async def pause(self, name: str, *, why: str = "") -> None:
-        """It fires no more until somebody resumes it; what it has started goes on."""
+        """Send no requests until somebody resumes the schedule. Sessions that it has started continue."""
         async with _explained(name):
             await self._handle(name).pause(note=why or "paused by a person")
 
     async def resume(self, name: str) -> None:
-        """What would have fired meanwhile is not made up for."""
+        """Send requests again. Times that passed meanwhile are not made up for."""
         async with _explained(name):
             await self._handle(name).unpause(note="resumed by a person")
 
     async def trigger(self, name: str, *, within: timedelta = timedelta(seconds=10)) -> PastScheduledRun:
-        """Have it fire once now, also when it is paused; say what came of it: the session and its reply, or why it was
-        left out. "under way" if that is not known `within` the time, as where no worker runs."""
+        """Start one scheduled run now, even if the schedule is paused.
+
+        Returns what came of it: the session and its reply, or why the run was left out. "under way" if that is not
+        known `within` the time, as when no worker runs.
+        """
         async with _explained(name):
             return await fire_now(self._client, self._handle(name), within)
 
     async def remove(self, name: str) -> None:
-        """It fires no more; its sessions stay."""
+        """Delete the schedule. Its sessions stay."""
         async with _explained(name):
             await self._handle(name).delete()
 

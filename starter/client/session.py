@@ -64,7 +64,7 @@ Inputs = str | Msg | Sequence[Msg] | UserConfirmResultEvent | ExternalExecutionR
 
 
 class Session(Steering):
-    """A handle; making one starts nothing. Get it from `Longhaul.session`."""
+    """A handle for one session. Creating the handle starts nothing. Get it from `Longhaul.session`."""
 
     def __init__(
         self,
@@ -97,9 +97,9 @@ class Session(Steering):
             kept,
             lambda name, other: Session(client, settings, name, user, other),
         )
-        """Its state taken out, put in, changed in places, copied, deleted."""
+        """The session's state: export it, import it, change places of it, copy it, delete it."""
         self.rules = SessionRules(self._asking, self._sending)
-        """What it may do unasked, rule by rule."""
+        """The session's permission rules: what its agent may do without approval."""
         self.tree = SessionTree(
             self,
             lambda above, child: Session(
@@ -108,7 +108,7 @@ class Session(Steering):
             lambda card: of_card(client, settings, card),
             client.list_workflows,
         )
-        """With all sub-agents below it that are open."""
+        """The session with all open sub-agents below it."""
         places = dict[str, Session]()
         self._sub_agent: Callable[[SubAgentPlace], Session] = lambda at: places.setdefault(
             at.workflow_id,
@@ -124,14 +124,15 @@ class Session(Steering):
         when: When = "queue",
         structured_model: Asked = None,
     ) -> Msg:
-        """Ask, and wait for the message that it comes to.
+        """Send a request, wait for its reply, and return the message. Starts the session when there is none.
 
-        That is the final one, or one that says what it waits for: then `finished_reason` is None and
-        `metadata["waiting_for"]` names the calls, which `pending` lists. They may be calls of sub-agents, where nothing
-        moves without an answer to them. The same `request_id` sent again gives the same reply.
-        A confirm or external-result event goes on with the reply that it is about. `context`, up to 4 kB of JSON, is
-        for hooks and tools (`RuntimeContext`). With `structured_model`, a pydantic model or a JSON schema of an object,
-        the answer is a value that fits it: `metadata` (and `structured_output`) of the message. Raises Refused.
+        The message is the final message of the reply, or says what the reply waits for. If the reply waits,
+        `finished_reason` is None and `metadata["waiting_for"]` names the calls; `pending` lists them. They may be calls
+        of sub-agents, if nothing moves until these calls are answered. The same `request_id` sent again returns the
+        same reply. A confirm or external-result event continues the reply that it answers. `context`, up to 4 kB of
+        JSON, is for hooks and tools (`RuntimeContext`). `structured_model` is a pydantic model, or a JSON schema of an
+        object: the agent then answers with a value that fits it. The message has the value in `metadata` (and
+        `structured_output`). Raises Refused.
         """
         inputs = await self._before_reply(inputs)
         reply_id = await self._ask(inputs, request_id, context, when, structured_model)
@@ -149,14 +150,16 @@ class Session(Steering):
         live: bool = True,
         structured_model: Asked = None,
     ) -> AsyncGenerator[AgentEvent]:
-        """The same, event by event as it happens; ends after REPLY_END, or when the reply waits for somebody: then with
-        the question, told again without a `seq` where it was asked before. Where sub-agents wait, and nothing moves
-        without an answer to them, the last event is CUSTOM `waits_below`, and `pending` lists the calls.
+        """Send a request and yield its reply, event by event, as it happens. Ends after REPLY_END, or when the reply
+        waits for somebody.
 
-        Joined, the deltas of a block are its text, exactly once: what was told live (events without a `seq`) is left
-        out of the recorded delta, and what was not told is in it. CUSTOM events say where what was told does not count,
-        since it is made again (`restarted`) or is not what is recorded (`withdrawn`). `live` False: recorded events
-        alone. A request that was sent before is told from its beginning. `ReplyReducer` makes a message of all that.
+        If the reply waits, the last events are the question; a question that was asked before comes again without a
+        `seq`. If sub-agents wait and nothing moves without an answer, the last event is CUSTOM `waits_below`, and
+        `pending` lists the calls. Join the deltas of a block to get its text, exactly once. Live events have no `seq`.
+        A recorded delta leaves out text that was sent live, and contains text that was not. A CUSTOM event says when
+        live text no longer counts. `restarted`: the model writes the text again. `withdrawn`: the recorded text
+        differs. `live` False: recorded events only. For a request that was sent before, the events come from its
+        beginning. `ReplyReducer` builds a message from all events.
         """
         inputs = await self._before_reply(inputs)
         seen = await self._reading.last_event()
@@ -193,11 +196,12 @@ class Session(Steering):
         when: When = "queue",
         structured_model: Asked = None,
     ) -> str:
-        """Send a request and return its reply id without waiting; starts the session when there is none.
+        """Send a request and return its reply id without waiting. Starts the session when there is none.
 
-        `when`: while another reply is being made it waits for its turn (`queue`), is told to the model at that reply's
-        next step boundary (`now`), or ends that reply and is next (`interrupt`). A reply id whose request has joined
-        another reply stands for that one; its `context` is not used then. `wait` gives its message.
+        `when` says what happens while another reply is under way. `queue`: the request waits for its turn. `now`: the
+        model reads the request at that reply's next step boundary. `interrupt`: that reply ends, and the request is
+        next. If a request has joined another reply, its reply id stands for that reply, and its `context` is not used.
+        `wait` returns the message.
         """
         messages = cast(str | Msg | Sequence[Msg] | None, await self.hooks.before("reply", self, messages))
         return await self._submit(messages, request_id, context, when, structured_model)
@@ -210,7 +214,8 @@ class Session(Steering):
         context: Given = None,
         structured_model: Asked = None,
     ) -> str | None:
-        """The same where nothing is being made and no request waits; else None, and nothing is asked for."""
+        """Send a request as `submit` does, but only if no reply is under way and no request waits. Otherwise sends
+        nothing and returns None."""
         given = cast(str | Msg | Sequence[Msg], await self.hooks.before("reply", self, messages))
         body = {**_submit_body(given, request_id, context, structured_model), "unless_busy": True}
         answer = await self._sending.update_with_start("submit", body)
@@ -231,7 +236,7 @@ class Session(Steering):
         return str(answer["reply_id"])
 
     async def wait(self, reply_id: str) -> Msg:
-        """Until that reply has ended, or waits for somebody, as `reply` does."""
+        """Wait until that reply has ended or waits for somebody, and return the message as `reply` does."""
         return await self._after_reply(None, await self._message_of(reply_id))
 
     async def _message_of(self, reply_id: str, *, just_asked: bool = False) -> Msg:
@@ -256,10 +261,10 @@ class Session(Steering):
         rules: bool | Sequence[PermissionRule] = (),
         approver: str = "",
     ) -> str:
-        """Decide on one call. `rules=True` takes the suggested rules along. Raises Refused.
+        """Approve or deny one call. `rules=True` also adds the rules that Longhaul suggested with the call.
 
-        A PendingCall stands for what was seen: when that has changed since, the decision is refused. Returns `1 of 2`
-        for an approval that another person's has to follow, else nothing.
+        If you pass a PendingCall and the call has changed since you read it, the session refuses the decision. Returns
+        `1 of 2` if another person must approve the call too, else an empty string. Raises Refused.
         """
         decision = decision_on(call_id, "allow" if allow else "deny", reason, input, rules)
         return (await self.decide([call_id], [decision], approver)).get(call_id_of(call_id), "")
@@ -273,17 +278,16 @@ class Session(Steering):
         rules: bool = False,
         approver: str = "",
     ) -> dict[str, str]:
-        """Decide alike on several calls, in one operation: on all, or, where one of them can't be taken, on none.
-        Raises Refused. Returns by call id what `confirm` returns, of the approvals that another person's has to
-        follow."""
+        """Approve or deny several calls in one operation. If the session refuses one of the decisions, none counts.
+        Returns, by call id, what `confirm` returns, for calls that another person must approve too. Raises Refused."""
         decisions = [decision_on(call, "allow" if allow else "deny", reason, None, rules) for call in calls]
         return await self.decide(calls, decisions, approver)
 
     async def decide(
         self, calls: Sequence[PendingCall | str], decisions: Sequence[dict[str, Any]], approver: str = ""
     ) -> dict[str, str]:
-        """The same, with a decision for each call as the body of `confirm` has it. Calls of several sub-agents are one
-        operation for each."""
+        """Approve or deny several calls, with a decision for each call, as in the body of `confirm`. Longhaul sends one
+        operation for each sub-agent whose calls are among them."""
         told, places = dict[str, str](), [self._place(call) for call in calls]
         for place in dict.fromkeys(places):
             pairs = zip(calls, decisions, places, strict=True)
@@ -303,10 +307,10 @@ class Session(Steering):
     async def external_result(
         self, call_id: PendingCall | str, output: Any, *, failed: bool = False, partial: bool = False, by: str = ""
     ) -> None:
-        """Hand in the result of an external tool; with `partial`, a piece of its text, and more will come. A call of a
-        sub-agent may be named by its id too.
+        """Hand in the result of an external tool. With `partial`, `output` is a delta of the result's text, and more
+        will follow. You may also name a call of a sub-agent by its id.
 
-        Raises Refused, which names the places where it does not fit the tool's schema.
+        Raises Refused, which names each place where the result does not fit the tool's schema.
         """
         result = {"id": call_id_of(call_id), "output": output, "state": "error" if failed else "success"}
         if partial:
@@ -316,8 +320,8 @@ class Session(Steering):
     async def resolve(
         self, call_id: PendingCall | str, *, happened: bool, output: str = "", by: str = "", reason: str = ""
     ) -> None:
-        """Say whether a call happened whose outcome is unknown; the model hears of it. A call of a sub-agent may be
-        named by its id too. Raises Refused."""
+        """Say whether a call of unknown outcome happened. The model is told. You may also name a call of a sub-agent by
+        its id. Raises Refused."""
         body = {"call_id": call_id_of(call_id), "happened": happened, "output": output, "by": by, "reason": reason}
         await self._update_where_it_waits(call_id, "resolve", body)
 
@@ -340,7 +344,8 @@ class Session(Steering):
 
     @property
     def links(self) -> dict[str, str]:
-        """Where else it can be seen, by what is found there; as far as settings say where."""
+        """Links to other pages about the session, by what each page shows, if the settings say where those pages
+        are."""
         naming, settings = Naming(self._settings), self._settings
         values = {"agent": self.spec.name, "session": self.id, "user": self.user or "", "workflow_id": self.workflow_id}
         conversation = self.workflow_id if naming.is_opaque else self.id
@@ -350,12 +355,12 @@ class Session(Steering):
         )
 
     async def has_started(self) -> bool:
-        """Whether the server knows of it, open or closed."""
+        """Whether the server knows the session, open or closed."""
         return await insist(self._asking.was_there)
 
     async def end(self) -> str:
-        """How its newest run has ended: `completed` where it has closed of itself, `terminated`, `canceled`, …; empty
-        while it runs, or where the server does not say."""
+        """How the newest run ended: `completed` if the session closed by itself, `terminated`, `canceled`, …. Empty
+        while it runs, or if the server does not say."""
         return await self._asking.end()
 
     async def status(self) -> Status:
@@ -363,30 +368,31 @@ class Session(Steering):
         return status if status.outage is None else await with_newest_try(self._asking, status)
 
     async def last_event(self) -> int:
-        """Number of the newest recorded event, after which `follow` tells what is new; 0: there is none."""
+        """Number of the newest recorded event; 0 if there is none. To get only later events, `follow` from the next
+        number."""
         return await self._reading.last_event()
 
     async def pending(self) -> list[PendingCall]:
-        """The calls that wait for a person or an outside system, in the session and in all sub-agents below it that
-        are open: of those `at` says where, and `path` whose. `confirm`, `external_result` and `resolve` here answer
-        them there."""
+        """Calls that wait for a person or an external system, in the session and in all open sub-agents below it. For a
+        call of a sub-agent, `at` says where it waits and `path` whose it is. Answer all of them with this session's
+        `confirm`, `external_result` and `resolve`."""
         return [each.listed for each in await self.tree.pending()]
 
     async def own_pending(self) -> list[PendingCall]:
-        """The same without sub-agents."""
+        """The calls that wait in this session, without those of sub-agents."""
         return await self._asking.query("pending", list[PendingCall])
 
     async def pending_here(self) -> PendingHere:
-        """The same with how it stands and its sub-agents, in one question."""
+        """The calls that wait in this session, its status, and its sub-agents, read with one query."""
         return await self._asking.query("pending_here", PendingHere)
 
     async def tasks(self) -> tuple[Task, ...]:
-        """The list that the model keeps."""
+        """The task list that the model keeps."""
         told = await self._asking.query("state", dict[str, Any])
         return TasksContext.model_validate(told.get("tasks_context", {})).tasks
 
     async def tools(self) -> tuple[ToolDescriptor, ...]:
-        """What the model may call, as of the newest reply that was prepared; nothing before the first."""
+        """The tools that the model may call, as of the newest prepared reply. Empty before the first reply."""
         return (await self._asking.query("spec", SpecTexts)).tools
 
     async def result(self, reply_id: str) -> ReplyResult:
@@ -395,22 +401,24 @@ class Session(Steering):
     async def compress_context(
         self, context_config: ContextConfig | None = None, *, instructions: str = "", by: str = ""
     ) -> bool:
-        """Make the context shorter now, and wait for it. False: it is below its threshold, and stays as it is.
+        """Shorten the context now, and wait until it is done. Returns False if the context is below its threshold; it
+        stays as it is.
 
-        `context_config` is for this once. Raises TooBig, a RuntimeError, when the system prompt and the tools alone are
-        above the threshold; CompressionFailed, when nothing came of it; CompressionPending for a session that waits.
+        `context_config` counts for this call only. Raises TooBig, a RuntimeError, if the system prompt and the tools
+        alone exceed the threshold. Raises CompressionFailed if the compression failed, and CompressionPending if the
+        session waits for somebody.
         """
         return await session_requests.compact(
             self._sending.update, self.status, self._moves(), context_config, instructions, by
         )
 
     async def stop_background(self, call_id: str | None = None, *, by: str = "") -> dict[str, str]:
-        """Stop the command or the sub-agent in the background that this call has started; without one, all of them.
+        """Stop the background command or sub-agent that this call started. Without `call_id`, stop all of them.
 
-        Waits up to fifteen seconds for their ends. Returns by call id how each has ended: of a command `stopped`, or
-        `unknown` where its worker is gone; of a sub-agent `interrupted`, or as its task had ended before; empty while
-        nobody has heard of that. Sent again it answers the same. A session that is over is opened again for it. Raises
-        Refused for a call that nothing works for, and names those that something does; NoSession.
+        Waits up to 15 seconds. Returns, by call id, how each ended. A command: `stopped`, or `unknown` if its worker is
+        gone. A sub-agent: `interrupted`, or how its task had ended before. Empty if the end is not known yet. A
+        repeated call returns the same. A closed session is opened again for it. Raises Refused if nothing runs in the
+        background for that call, and then names the calls for which something does. Raises NoSession.
         """
         check_given("call_id", call_id)
         body = {"by": by} if call_id is None else {"call_id": call_id, "by": by}
@@ -418,50 +426,51 @@ class Session(Steering):
         return await session_requests.ends_of(answer["call_ids"], self.status, self._moves())
 
     async def state(self) -> AgentState:
-        """AgentState with its whole context, as of one moment."""
+        """The session's AgentState with its whole context, as of one moment."""
         return (await self._reading.session()).state
 
     async def rescue(self, *, by: str = "") -> Rescued:
-        """End a session whose tasks fail for good, and begin it again from its last checkpoint; it is held then, and
-        `resume` lets it go on. Raises Refused for one that is well."""
+        """End a session whose workflow tasks keep failing, and start it again from its last checkpoint. The session is
+        then quarantined until you call `resume`. Raises Refused if the session is well."""
         return await rescue(self._asking, self._sending, by)
 
     async def settings(self) -> AgentSpec:
-        """What a running session was set up with, and what `configure` has changed since."""
+        """The settings that the running session started with, and all changes by `configure` since."""
         return (await self._reading.session()).spec
 
     def context(self) -> AsyncIterator[Msg]:
-        """What the model is shown: the summary, when there is one, and the messages since."""
+        """The messages that the model reads: the summary, if there is one, and all messages since."""
         return self._reading.context()
 
     def transcript(self, start: int = 0) -> AsyncIterator[Msg]:
-        """All recorded messages from number `start` on: one per model call and per tool result.
+        """All recorded messages from number `start` on: one for each model call and each tool result.
 
-        Raises HistoryUnreadable when they were written down where this client can't read.
+        Raises HistoryUnreadable if the messages are stored where this client can't read.
         """
         return self._reading.transcript(start)
 
     def trajectory(self, start: int = 1) -> AsyncIterator[TrajectoryEvent]:
-        """All that happened, as actions, observations, messages and condensations, from entry `start` on. A later
-        start reads less; then a condensation may not say what it has forgotten. Raises HistoryUnreadable."""
+        """Everything that happened from entry `start` on, as actions, observations, messages and condensations. With a
+        later `start` Longhaul reads less, but a condensation may not say which messages it dropped. Raises
+        HistoryUnreadable."""
         return self._reading.trajectory(start)
 
     async def run_spans(self, start: int = 1) -> list[Span]:
-        """What took time, for a picture of its run: replies, calls, waits and sub-agents, from entry `start` on. Raises
-        HistoryUnreadable."""
+        """Everything that took time from entry `start` on, for a timeline of the session: replies, calls, waits and
+        sub-agents. Raises HistoryUnreadable."""
         return await self._reading.run_spans(start)
 
     async def events(self, start: int = 1) -> EventPage:
-        """Durable events from sequence number `start` on."""
+        """Recorded events from sequence number `start` on."""
         return await self._reading.events(start)
 
     async def follow(self, start: int = 1, *, live: bool = True) -> AsyncGenerator[AgentEvent]:
-        """Events from `start` on, and those to come; ends only when the caller leaves.
+        """Yield events from `start` on, and new events as they happen. Ends only when the caller stops reading.
 
-        Recorded ones have a `seq`: each comes once, in order, and a client that comes back goes on from the one after
-        its last. Between them, unless `live` is False, comes what is made while it is made: without `seq`, from the
-        newest attempt, and replaced by what is recorded of it. CUSTOM events say when that begins again (`restarted`),
-        lacks something (`lost`) or can't be had here (`live_unavailable`).
+        Each recorded event has a `seq` and comes once, in order. To continue later, start at the number after the last
+        `seq` that you read. Unless `live` is False, live events come in between. They have no `seq`, belong to the
+        newest attempt, and are replaced by the recorded events. A CUSTOM event says when live text starts again
+        (`restarted`), has a gap (`lost`), or is not available here (`live_unavailable`).
         """
         async with aclosing(self.following(start, live=live)) as following:
             while True:
@@ -469,15 +478,15 @@ class Session(Steering):
                     yield event
 
     def following(self, start: int = 1, *, live: bool = True, shown: bool = True) -> Following:
-        """The same in bunches, for whoever has other things to do in between. Close it. `shown` False: nobody is shown
-        these, so that no hook of `print` hears of them."""
+        """The events of `follow` in batches, for a caller that has other work in between. Close it afterwards. `shown`
+        False: the events are not shown to anybody, so no `print` hook runs."""
         printing = Printing(self.hooks, self) if shown else None
         return Following(self._reading.events, self._stream() if live else None, start, printing, self._moves())
 
     def until(self, reply_id: str, start: int = 1, *, live: bool = True) -> Until:
-        """The same until that reply has ended or waits for somebody, whenever it was asked for: then its questions are
-        told last, without a `seq` where they were told before `start`; or, as the end of `reply_stream`, what its
-        sub-agents wait for."""
+        """The events of `follow` until that reply has ended or waits for somebody, whoever sent the request. If the
+        reply waits, its questions come last, without a `seq` if they were asked before `start`. If its sub-agents wait,
+        the last event says so, as in `reply_stream`."""
         questions = Questions(reply_id, self._reading.standing, self.own_pending)
         questions.resume()
         return Until(self.following(start, live=live), questions, self.tree.standing_still)

@@ -19,11 +19,11 @@ SLEEPS = ("sleep", "wait_for")
 
 @dataclass(frozen=True, slots=True)
 class SessionCounts:
-    """Counts of open sessions, sub-agents among them."""
+    """Counts of open sessions, sub-agents included."""
 
     working: int
     waiting: int
-    """For somebody: a session that only sleeps is not among them."""
+    """Sessions that wait for somebody. Sessions that only sleep are not counted."""
     asleep: int
     paused: int
 
@@ -35,7 +35,7 @@ class LastDay:
     sessions: int
     tokens: int
     dollars: float
-    """0 where no budget of money makes workers know the prices."""
+    """Cost in US dollars; 0 if no budget in money makes workers know the prices."""
     failed: int
     """Workflows that ended as failed or timed out in that time."""
 

@@ -25,15 +25,16 @@ if TYPE_CHECKING:
 
 
 class Steering:
-    """A part of `starter.client.session.Session`. Methods raise Refused with the session's own sentence."""
+    """The part of `Session` that steers. Methods raise Refused with the session's own sentence."""
 
     hooks: Hooks
-    """Functions before and after what this handle does: reply, observe, print. Those of `Longhaul.hooks` come first."""
+    """Functions that run before and after this handle's `reply`, `observe` and `print`. Hooks of `Longhaul.hooks` run
+    first."""
     stored: "Stored"
     _sending: Sending
 
     async def observe(self, messages: str | Msg | Sequence[Msg]) -> None:
-        """Add to the context without asking for a reply. Raises Refused where there is nothing to add."""
+        """Add messages to the context without asking for a reply. Raises Refused if there is no message."""
         given = await self.hooks.before("observe", self, messages)
         if not (told := as_messages(given)):
             raise Refused("messages: there is none to observe; send text, a Msg, or a list with at least one Msg")
@@ -41,19 +42,21 @@ class Steering:
         await self.hooks.after("observe", self, given, None)
 
     async def notify(self, event: str, payload: str = "", *, request_id: str | None = None, by: str = "") -> bool:
-        """Tell of an event: it wakes the call that waits for it (`sleep` waits for `wake`), or is kept until one does.
+        """Send an external event. It wakes the call that waits for it (`sleep` waits for `wake`); otherwise the session
+        keeps it until a call does.
 
-        `payload`: up to 10,000 characters, which the model reads as data from outside. The same `request_id` sent again
-        counts once. A session that has closed is opened again, which keeps the event. True: a call was woken. Raises
-        Refused, and NoSession where there never was one.
+        `payload`: up to 10,000 characters; the model reads it as untrusted data. The same `request_id` sent again
+        counts once. A closed session is opened again and keeps the event. Returns True if the event woke a call. Raises
+        Refused, and NoSession if the session never existed.
         """
         body = {"event": event, "payload": payload, "request_id": request_id or uuid.uuid4().hex, "by": by}
         answer = await self.stored.open_or_not(lambda: self._sending.update("notify", body))
         return bool(answer["woken"])
 
     async def configure(self, **settings: Any) -> None:
-        """Change `mode`, `confirm` or `analyzers`, add `rules`, set `max_iters`, `model` or fields of
-        `model_config`, as `{"reasoning_effort": "high"}`, from the next call of a model on; `by` says who."""
+        """Change settings from the next model call on: `mode`, `confirm`, `analyzers`, `max_iters`, `model`, or fields
+        of `model_config`, as `{"reasoning_effort": "high"}`. `rules` are added to those that exist. `by` says who makes
+        the change."""
         if not settings.keys() - {"by"}:
             raise Refused("configure: it changes nothing; give mode, rules, max_iters, model, …")
         await self._sending.update_with_start("configure", to_jsonable_python(settings))
@@ -65,10 +68,11 @@ class Steering:
         reply_id: str | None = None,
         request_id: str | None = None,
     ) -> str:
-        """End the reply that is being made, or just the named one; a message becomes the next request.
+        """End the reply that is under way, or only the reply that `reply_id` names. A `message` becomes the next
+        request.
 
-        Of a request that has not started the named reply never will be; its message is empty, and says `interrupted`.
-        Returns the reply's id. Raises Refused when there is no such reply or request.
+        If `reply_id` belongs to a request that has not started, the request never starts; its message is empty and says
+        `interrupted`. Returns the reply's id. Raises Refused if there is no such reply or request.
         """
         given = None if message is None else await self.hooks.before("reply", self, message)
         body: dict[str, Any] = {} if given is None else {"message": as_messages(given)}
@@ -79,15 +83,16 @@ class Steering:
         return str((await self._sending.update("interrupt", body))["interrupted"])
 
     async def pause(self, *, why: str = "", by: str = "") -> bool:
-        """Begin nothing new until somebody resumes; what runs ends by itself. False: it was paused already.
+        """Start nothing new until somebody resumes the session; calls that run finish. Returns False if it was paused
+        already.
 
-        Of an idle session the next request waits. Decisions, results and messages are taken all the same.
+        In an idle session, the next request waits. The session still accepts decisions, results and messages.
         """
         return not (await self._sending.update("pause", {"why": why, "by": by}))["already"]
 
     async def step(self, *, by: str = "") -> bool:
-        """Let a paused session take one step: run calls, compress the context, or ask the model. False: it takes
-        one already. Raises Refused when it is not paused, and when there is no step to take."""
+        """Let a paused session take one step: run calls, compress the context, or call the model. Returns False if it
+        is taking a step already. Raises Refused if it is not paused, or if there is no step to take."""
         return not (await self._sending.update("step", {"by": by}))["already"]
 
     async def change_budget(
@@ -99,13 +104,13 @@ class Steering:
         by: str = "",
         request_id: str | None = None,
     ) -> dict[str, float]:
-        """Raise what the session may spend by so much, as in `{"cost": 1.5, "calls": 20}`, or end a reply that waits
-        for more: with `stop` at once, with `summarise` after a last call of its model. Returns the limits as they are
-        then, by name.
+        """Raise the session's limits by these amounts, as in `{"cost": 1.5, "calls": 20}`, or end a reply that waits
+        for more budget. `end`: `stop` ends it at once, `summarise` after a last model call. Returns the new limits by
+        name.
 
-        `child`: id of a call; its sub-agent is given so much more, of what is left here.
-        `request_id`: the same one twice is one change. Raises Refused for a session without a budget, for a limit that
-        it does not have, and for an end where no reply waits.
+        `child`: id of the call that started a sub-agent. The sub-agent gets the amounts, out of what this session has
+        left. The same `request_id` sent again counts once. Raises Refused if the session has no budget or not that
+        limit, or if `end` is given and no reply waits.
         """
         check_given("child", child)
         request = request_id or uuid.uuid4().hex
@@ -114,8 +119,8 @@ class Steering:
         return dict((await self._sending.update("budget", body))["limits"])
 
     async def resume(self, *, by: str = "") -> None:
-        """Let a session go on that is paused, or held (`Status.quarantine` says why). Raises Refused when it is
-        neither."""
+        """Continue a session that is paused, or quarantined (`Status.quarantine` says why). Raises Refused if the
+        session is neither."""
         await self._sending.update("resume", {"by": by})
 
 
@@ -141,11 +146,12 @@ async def ends_of(call_ids: list[str], status: Ask, moves: Moves) -> dict[str, s
 
 
 class CompressionFailed(LonghaulError):
-    """Nothing has changed; the sentence is the session's own."""
+    """The compression failed and nothing has changed. The sentence comes from the session."""
 
 
 class CompressionPending(LonghaulError):
-    """It is asked for, and happens when the session continues: somebody else has to do something first."""
+    """The compression is requested, but happens only when the session continues: first somebody has to answer or resume
+    it."""
 
 
 async def compact(

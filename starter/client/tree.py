@@ -24,16 +24,16 @@ AT_ONCE = 20
 
 @dataclass(frozen=True, slots=True)
 class WaitingBelow:
-    """Something that waits for somebody, and whose it is: decide on `call` with the methods of `session`."""
+    """A call that waits for somebody, and its session. Decide on `call` with the methods of `session`."""
 
     session: "Session"
     call: PendingCall
     above: tuple[tuple["Session", str], ...] = ()
-    """From the root down: each session above, and the call there that gave the task. Empty for the root's own."""
+    """The sessions above, from the root down, each with the call that gave the task. Empty for the root's own calls."""
 
     @property
     def listed(self) -> PendingCall:
-        """The call as a session above lists it: with where it waits."""
+        """The call as a session above lists it, with the place where it waits."""
         if not self.above:
             return self.call
         at = SubAgentPlace(
@@ -44,19 +44,19 @@ class WaitingBelow:
 
 @dataclass(frozen=True, slots=True)
 class OpenBelow:
-    """A sub-agent that is open, as the server's index tells of it."""
+    """An open sub-agent, as the server's index describes it."""
 
     session: "Session"
     card: SessionCard
     asks: tuple[PendingCall, ...]
-    """What it waits for somebody for, not what it sleeps for. As far as there is room in the index."""
+    """The calls that wait for somebody, as far as they fit into the index. Calls that only sleep are left out."""
     is_lead: bool
-    """Whether it has sub-agents of its own that are open."""
+    """Whether it has open sub-agents of its own."""
 
 
 class SessionTree:
-    """Get it from `Session.tree`. Whatever asks sub-agents raises as `Session.status` does, but for one that has closed
-    meanwhile: it waits for nobody."""
+    """A session with its sub-agents. Get it from `Session.tree`. Methods raise the errors of `Session.status`. A
+    sub-agent that closes meanwhile raises no error, because it waits for nobody."""
 
     def __init__(
         self,
@@ -74,22 +74,23 @@ class SessionTree:
         """Once the index has told it."""
 
     async def pending(self) -> list[WaitingBelow]:
-        """What waits in the session and in all sub-agents that are open, as `Session.own_pending` tells it: its own
-        first, then in the order in which they were started. A decision is bound to what is shown here, as everywhere.
-        One whose task has ended is open where something is still wanted of it, as of a call of unknown outcome."""
+        """All calls that wait in the session and in its open sub-agents, as `Session.own_pending` lists them. The
+        session's own calls come first, then those of sub-agents in the order in which these were started. A decision
+        counts only for the call as it is shown here. A sub-agent whose task has ended stays open while something is
+        needed from somebody, such as resolving a call of unknown outcome."""
         return await self._below(self._root, (), [])
 
     async def asking(self) -> tuple[list[OpenBelow], bool]:
-        """The sub-agents that wait for somebody, and whether nothing below moves until they are answered: as the index
-        has it."""
+        """The sub-agents that wait for somebody, and whether nothing below moves until they are answered. Longhaul
+        reads this from the server's index."""
         # One that is idle has ended its task, and one that works on goes on without what is asked of it.
         below = [each for each in await self.open_below() if each.card.status != IDLE]
         found = [each for each in below if each.asks and each.card.status != WORKING]
         return found, bool(found) and all(each in found or each.is_lead for each in below)
 
     async def standing_still(self) -> list[PendingCall]:
-        """What sub-agents wait for, where none of them moves until it is answered; else nothing. They are asked only
-        where the index has it so."""
+        """What sub-agents wait for, if none of them moves until it is answered; else an empty list. Longhaul asks the
+        sub-agents only if the server's index says that they wait."""
         if not (await self.asking())[1]:
             return []
         moving: list[Session] = []
@@ -97,7 +98,7 @@ class SessionTree:
         return [] if moving else [each.listed for each in found if each.above and _is_asked(each.call)]
 
     async def open_below(self) -> list[OpenBelow]:
-        """All sub-agents that are open below it. None is asked: the index may be a moment late."""
+        """All open sub-agents below the session, from the server's index. The index may be a moment late."""
         own, head = self._root.workflow_id, await self._head()
         if not (wanted := open_below(head)):
             return []
@@ -122,8 +123,8 @@ class SessionTree:
     async def raise_budget(
         self, waiting: WaitingBelow | PendingCall, more: Raise | Mapping[str, float], *, by: str = ""
     ) -> None:
-        """Raise what the whole tree may spend by so much, as in `{"calls": 4}`, and hand it down to where it is waited
-        for. A limit that is set further down only is raised there. Raises Refused where a limit is not set."""
+        """Raise the limits of the whole tree by these amounts, as in `{"calls": 4}`, down to the session that waits for
+        budget. A limit that only a lower session has is raised there. Raises Refused if a limit is not set."""
         more = raised(more)
         if isinstance(waiting, PendingCall):
             waiting = await self._found(waiting)

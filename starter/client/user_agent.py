@@ -30,26 +30,26 @@ Said = str | Msg | Mapping[str, Any]
 
 
 class NoAnswer(Unavailable):
-    """The person left, or their page did not answer; the sentence says which."""
+    """The person left, or their page did not answer. The sentence says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserQuestion:
-    """What a person is asked."""
+    """A question to a person."""
 
     id: str
     name: str
-    """Of the person, as the agents know them."""
+    """The person's name, as the agents know it."""
     messages: tuple[Msg, ...]
-    """Said since they were asked last."""
+    """Messages since the person's last answer."""
     form: InputForm | None = None
-    """What the answer has to fit; None: words are asked for."""
+    """The form that the answer has to fit. None: the answer is text."""
     problem: str = ""
-    """What did not fit of the answer before, each field by its name."""
+    """Why the previous answer did not fit, field by field."""
 
 
 class WrongInput(BadInput, ValueError):
-    """What a person gave does not fit the form; the sentence names each field. The question stays open."""
+    """A person's answer does not fit the form. The sentence names each field. The question stays open."""
 
 
 class UserInput(Protocol):
@@ -60,7 +60,7 @@ class UserInput(Protocol):
 
 
 class TerminalInput:
-    """A line typed at the terminal of this process; of a form a line for each field."""
+    """Reads a line from the terminal of this process; for a form, a line for each field."""
 
     async def __call__(self, question: UserQuestion) -> Said:
         for message in question.messages if not question.problem else ():
@@ -82,7 +82,7 @@ def _filled_in(form: InputForm, prompt: str) -> dict[str, Any]:
 
 
 class HandedInput:
-    """Answers handed in by code of the same process, such as the handler of a web page: it lists `open` and calls
+    """Takes answers from code of the same process, such as the handler of a web page. The code lists `open` and calls
     `answer`."""
 
     def __init__(self) -> None:
@@ -90,12 +90,12 @@ class HandedInput:
 
     @property
     def open(self) -> list[UserQuestion]:
-        """The oldest first."""
+        """Open questions, the oldest first."""
         return [question for question, _ in self._open.values()]
 
     def answer(self, question_id: str, said: Said) -> None:
-        """Raises KeyError for a question that is not open: it was answered before, or nobody waits any more; and
-        WrongInput for a value that does not fit its form."""
+        """Answer a question. Raises KeyError if the question is not open, because it was answered or nobody waits any
+        more. Raises WrongInput if the value does not fit the form."""
         question, _ = self._open[question_id]
         if question.form is not None and (wrong := question.form.wrong(question.form.value_of(said))):
             raise WrongInput(wrong)
@@ -111,8 +111,9 @@ class HandedInput:
 
 
 class HttpInput:
-    """Asks a server: POSTs `{"id", "name", "messages"}`; the answer is `{"text": …}` or `{"message": …}`. For a form
-    there are `schema` too, and `problem` where an answer did not fit; then the answer is `{"value": {…}}`."""
+    """Asks a server. Longhaul POSTs `{"id", "name", "messages"}`; the server answers `{"text": …}` or `{"message": …}`.
+    For a form, the body also has `schema`, and `problem` if an answer did not fit. The server then answers `{"value":
+    {…}}`."""
 
     def __init__(self, url: str, *, token: str = "", patience_seconds: float = ANSWER_SECONDS) -> None:
         self._url = url
@@ -138,7 +139,7 @@ class HttpInput:
 
 
 class UserAgent:
-    """One person. `reply` and `observe` are what an agent's session has too."""
+    """One person who takes part like an agent: `reply` and `observe` work as those of a session do."""
 
     _for_all: ClassVar[UserInput] = TerminalInput()
 
@@ -149,21 +150,24 @@ class UserAgent:
 
     @classmethod
     def use_for_all(cls, source: UserInput | None) -> None:
-        """For everybody who has none of their own; None is the terminal again."""
+        """Set the input for all people who have no input of their own. None: the terminal."""
         cls._for_all = source or TerminalInput()
 
     def use(self, source: UserInput | None) -> None:
-        """For this person; None: what holds for all."""
+        """Set the input for this person. None: the input that is set for all."""
         self._source = source
 
     async def observe(self, messages: Msg | Sequence[Msg]) -> None:
-        """Shown with the next question."""
+        """Keep messages, and show them with the next question."""
         self._heard += [messages] if isinstance(messages, Msg) else messages
 
     async def reply(self, messages: Msg | Sequence[Msg] = (), *, structured_model: Asked = None) -> Msg:
-        """Ask them. With `structured_model`, a pydantic model or a JSON schema of an object, for a value that fits it:
-        `metadata` (and `structured_output`) of the message. Raises NoAnswer: what they were to hear is kept for the
-        next question. Raises Refused for a model that nothing can be asked in."""
+        """Ask the person, and return the answer as a message.
+
+        With `structured_model`, a pydantic model or a JSON schema of an object, the answer is a value that fits it. The
+        value is in `metadata` (and `structured_output`) of the message. Raises NoAnswer; the messages are kept for the
+        next question. Raises Refused if no question can be built from the model.
+        """
         form = None if structured_model is None else InputForm(structured_model)
         await self.observe(messages)
         heard = tuple(self._heard)

@@ -22,37 +22,35 @@ __all__ = ["RuleChange", "RulesOfUser", "SessionRules"]
 
 
 class SessionRules:
-    """Get it as `session.rules`."""
+    """The rules of one session. Get it as `session.rules`."""
 
     def __init__(self, asking: Asking, sending: Sending) -> None:
         self._asking = asking
         self._sending = sending
 
     async def listed(self) -> list[PermissionRule]:
-        """Those that the session goes by: its agent's, its user's and its own, each with its id."""
+        """All rules that count in the session, each with its id: its agent's, its user's and its own."""
         return await self._asking.query("rules", list[PermissionRule])
 
     async def would_pass(self, call_id: PendingCall | str) -> list[WouldPass]:
-        """Of each rule that was suggested with a call: what else it would have let pass, of the calls of that tool
-        that the session has made lately. Nothing for a call that waits for no person."""
+        """For each rule that was suggested with a call: the session's recent calls of that tool that the rule would
+        have allowed. Empty for a call that does not wait for a person."""
         named = call_id if isinstance(call_id, str) else call_id.call_id
         return await self._asking.query("would_pass", list[WouldPass], named)
 
     async def change(
         self, add: Sequence[PermissionRule] = (), revoke: Sequence[str] = (), *, by: str = "", why: str = ""
     ) -> Sequence[str]:
-        """Add rules, revoke others by id; returns the ids of those added. Raises Refused: then nothing has changed.
-
-        Calls that wait, or have not started, are held against what is left.
-        """
+        """Add rules, and revoke others by id. Returns the ids of the added rules. Raises Refused; nothing has changed
+        then. Calls that wait, or have not started, are checked against the new rules."""
         body = {"add": [plain(rule) for rule in add], "revoke": list(revoke), "by": by, "why": why}
         return tuple((await self._sending.update("rules", body))["added"])
 
 
 class RulesOfUser:
-    """Get it as `app.rules_of(user)`. They hold in all sessions of that user: from the next reply on, and in one that
-    is being made when a call is looked at again, as after a minute of waiting. They are written only into the store
-    that the workers say is theirs."""
+    """The rules of one user. Get it as `app.rules_of(user)`. They count in all sessions of that user, from the next
+    reply on. In a reply that is under way, they count when Longhaul checks a call again, as after a minute of waiting.
+    Longhaul writes them only into the store that the workers name as theirs."""
 
     def __init__(self, client: Client, settings: Settings, user: str) -> None:
         self._client = client
@@ -60,19 +58,20 @@ class RulesOfUser:
         self._user = user
 
     async def listed(self) -> list[PermissionRule]:
-        """Raises Unreachable."""
+        """All rules of the user. Raises Unreachable."""
         async with self._opened(why_another_store) as rules:
             return list(named(await rules.of(self._user)))
 
     async def changes(self) -> list[RuleChange]:
-        """Who has added and revoked what, when and why; the newest last, and not all from the beginning."""
+        """Who added and revoked which rules, when and why. The newest change is last; the oldest may be missing."""
         async with self._opened(why_another_store) as rules:
             return await rules.changes_of(self._user)
 
     async def change(
         self, add: Sequence[PermissionRule] = (), revoke: Sequence[str] = (), *, by: str = "", why: str = ""
     ) -> Sequence[str]:
-        """As `SessionRules.change`. Raises Refused, and Unreachable also when no worker says where it keeps them."""
+        """Add and revoke rules as `SessionRules.change` does. Raises Refused. Raises Unreachable, also if no worker
+        says where it keeps them."""
         async with self._opened(why_no_rule_holds) as rules:
             try:
                 return await rules.change(self._user, tuple(add), tuple(revoke), by=by, why=why)

@@ -54,27 +54,27 @@ OVER_DAMAGE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """What was deleted of a session."""
+    """What was deleted of a session, as counts and flags."""
 
     terminated: bool
-    """It was open until then."""
+    """The session was open, and was terminated."""
     runs: int
-    """Histories on the server."""
+    """Number of histories deleted from the server."""
     record: bool
-    """In the state store."""
+    """The session's record in the state store was deleted."""
     blobs: int
     offloaded: int
-    """Files, and keys in Redis."""
+    """Number of offloaded files and Redis keys deleted."""
     stream: bool = False
-    """The live stream."""
+    """The live stream was deleted."""
     snapshots: int = 0
-    """Clones of the files of its workspace."""
+    """Number of workspace snapshots deleted."""
     key: bool = False
-    """What it was encrypted with: copies that lie elsewhere, as in backups, can't be read any more."""
+    """The session's encryption key was deleted. Copies elsewhere, as in backups, can't be read any more."""
     workspaces: tuple[str, ...] = ()
-    """Folders that its tools worked in, as its workers name them. They stay."""
+    """Folders that its tools worked in, as its workers name them. They are not deleted."""
     subagents: tuple[str, ...] = ()
-    """Sessions below it, which are deleted with it: the counts are of all of them."""
+    """Sessions below it, which were deleted too. The counts include them."""
 
     @property
     def anything(self) -> bool:

@@ -29,7 +29,7 @@ _STEP = re.compile(r'\.?([^.\[\]"\s]+)|\[(\d{1,9})\]|\[("(?:[^"\\]|\\.)*")\]')
 
 
 class BadPath(BadInput, ValueError):
-    """A path that leads nowhere; the sentence names the part and what there is instead."""
+    """The path leads nowhere. The sentence names the part, and what there is instead."""
 
 
 def steps_of(path: str) -> list[str | int]:

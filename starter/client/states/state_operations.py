@@ -36,7 +36,7 @@ Another = Callable[[str, AgentSpec], "Session"]
 
 
 class Stored:
-    """Of one session; get it as `session.stored`."""
+    """The state of one session. Get it as `session.stored`."""
 
     def __init__(
         self, named: str, asking: Asking, sending: Sending, reading: SessionReader, kept: Kept, another: Another
@@ -50,22 +50,23 @@ class Stored:
         self._another = another
 
     async def export(self) -> str:
-        """The state as JSON, which `import_state` takes anywhere; of a session that is gone, as it was stored."""
+        """The state as JSON, which `import_state` takes anywhere. For a session that is gone, the state as it was
+        stored."""
         return exported((await self.found()).state)
 
     async def found(self) -> FoundState:
-        """The same as a value, with a note of what may be missing from it. Raises NoSession, Stuck, Unreachable."""
+        """The state as a value, with a note of what may be missing from it. Raises NoSession, Stuck, Unreachable."""
         found = await self._kept.state_or(self._state)
         return found._replace(note=found.note or self._asking.lacks)
 
     async def whole_output(self, output: str) -> str | None:
-        """The whole of a call's output that was shortened, where it lies among the session's blobs; None: it does not.
-        Raises NoBlob, BlobsUnavailable."""
+        """The whole output of a call whose output was shortened, if the session's blobs have it; else None. Raises
+        NoBlob, BlobsUnavailable."""
         digits = digits_in(output)
         return await self._kept.output(digits) if digits else None
 
     async def is_known(self) -> bool:
-        """Whether there is or was such a session, for the server or in the store. Raises Unreachable."""
+        """Whether the server or the store knows the session, open or closed. Raises Unreachable."""
         return await self._was_there() or await self._kept.is_stored()
 
     async def _was_there(self) -> bool:
@@ -73,22 +74,22 @@ class Stored:
         return await self._asking.was_there() and not await self._kept.is_deleted()
 
     async def delete(self, *, terminate: bool = False, by: str = "") -> Deleted:
-        """Forget a closed session and its sub-agents: histories, states, blobs, offloads. `terminate` ends those that
-        are open. Folders that they worked in stay, and are named in the answer. Raises Refused."""
+        """Delete a closed session and its sub-agents: histories, states, blobs, offloaded files. `terminate` ends those
+        that are open first. Their workspace folders stay, and the result names them. Raises Refused."""
         return await self._kept.delete(self._reading.session, by=by, terminate=terminate)
 
     async def import_state(
         self, state: State, *, by: str = "", why: str = "", expected_seq: int | None = None, note: str = ""
     ) -> Sequence[str]:
-        """Put this state in the place of the session's own; starts the session when there is none.
+        """Replace the session's state. Starts the session when there is none.
 
-        Returns the places of the document that mean nothing here and were left out; nothing that safety hangs on.
+        Returns the places of the document that mean nothing here and were left out; safety depends on none of them.
 
-        `expected_seq`: as `Status.seq` was; when something has been recorded since (also that it was opened again),
-        MovedOn is raised and nothing is changed. Raises Refused, which names each place that is wrong, and for a
-        session that is at work. Of one that waits for somebody the questions stay open that stand in this state
-        without a result; with any other state the reply that asked them ends as interrupted. `note`: what `show` is to
-        say of the session from now on.
+        `expected_seq`: the `Status.seq` that you read. If an entry was recorded since (also that the session was opened
+        again), raises MovedOn and changes nothing. Raises Refused, naming each wrong place; also if the session is
+        working. If the session waits for somebody, its questions stay open if the new state has them without a result.
+        With any other state, the reply that asked them ends as interrupted. `note`: text about the session that `show`
+        prints from then on.
         """
         whole = read_whole(state, await self._waiting())
         told = "; ".join(filter(None, (note, await outputs_elsewhere(whole.state, self._kept))))
@@ -106,14 +107,14 @@ class Stored:
             return []
 
     async def edit(self, path: str, value: Any, *, by: str = "", why: str = "") -> None:
-        """Set one place of the state, as in `edit("context[3].content[0].text", "Fifty.")`; see `edit_all`."""
+        """Set one place of the state, as in `edit("context[3].content[0].text", "Fifty.")`. See `edit_all`."""
         await self.edit_all({path: value}, by=by, why=why)
 
     async def edit_all(self, changes: Mapping[str, Any], *, by: str = "", why: str = "") -> None:
-        """Set several places at once; a session that has closed is opened again for it. Of one that waits for somebody
-        the questions stay open, and are asked again where the arguments of their calls are changed.
+        """Set several places of the state at once. A closed session is opened again for it. If the session waits for
+        somebody, its questions stay open; they are asked again if the arguments of their calls change.
 
-        Raises BadPath, Refused, and MovedOn when the session went on meanwhile.
+        Raises BadPath, Refused, and MovedOn if the session went on meanwhile.
         """
 
         async def edit() -> None:
@@ -124,10 +125,9 @@ class Stored:
         await self.open_or_not(edit)
 
     async def repair(self, *, by: str = "") -> int:
-        """Take all attachments and all thinking out of the context, words in their place: for a session whose provider
-        refuses each request for what stands in it. The transcript keeps them. How many there were; a session without
-        any is left as it is. Raises Refused, and MovedOn when the session went on meanwhile.
-        """
+        """Replace all attachments and all thinking in the context by text. Use it when the provider refuses each
+        request because of what the context contains. The transcript keeps them. Returns how many were replaced; with
+        none, the session stays unchanged. Raises Refused, and MovedOn if the session went on meanwhile."""
 
         async def repair() -> int:
             session = await self._reading.session()
@@ -141,13 +141,14 @@ class Stored:
         return await self.open_or_not(repair)
 
     async def fork(self, new_id: str, at: int | None = None, *, entry: int = 0, by: str = "") -> "Session":
-        """Another session that goes on from this one's state after step `at`: a model call and all of its results.
+        """Create another session that continues from this session's state after step `at`: a model call and all of its
+        results.
 
-        None = from now, or after the step that `entry` belongs to, as the trajectory's `seq` has it. Nothing is done
-        again, and calls that were open are closed as cancelled. The copy has the agent's settings: it works in the same
-        files if a workspace is named there, and else in a folder of its own, of which its model is told that it is
-        empty. Where the workspace keeps snapshots it has a folder of its own, with the files as they were after that
-        step. `Status.note` of the copy says which. Raises Refused, NoSuchStep.
+        None: from now, or after the step that `entry` belongs to, a `seq` of the trajectory. Nothing runs again, and
+        open calls are closed as cancelled. The copy has the agent's settings. If these name a workspace, the copy works
+        in the same files. Otherwise it gets an empty folder of its own, and its model is told so. If the workspace
+        keeps snapshots, the copy gets a folder with the files as they were after that step. `Status.note` of the copy
+        says which. Raises Refused, NoSuchStep.
         """
         session, snapshot = await self.open_or_not(lambda: self._stood(at, entry))
         session.spec = spec_of_copy(session, snapshot)
