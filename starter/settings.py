@@ -43,24 +43,26 @@ Liveness = Annotated[float, Field(ge=SHORTEST_SECONDS, le=LONGEST_SECONDS)]
 
 
 class BadVariable(BadSetup):
-    """A `LONGHAUL_…` variable that is probably misspelt; the sentence names the one that was meant."""
+    """A `LONGHAUL_…` variable is probably misspelt. The sentence names the variable that was probably meant."""
 
 
 class Settings(BaseSettings):
-    """`LONGHAUL_…` variables. Temporal's own (`TEMPORAL_ADDRESS`, …) are read by its envconfig."""
+    """Settings from `LONGHAUL_…` variables. Temporal's SDK reads its own variables (`TEMPORAL_ADDRESS`, …) itself."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore")
     folder_counts: ClassVar[bool] = True
 
     task_queue: str = TASK_QUEUE
+    """Temporal task queue of clients and workers."""
     host: Annotated[str, Field(pattern=rf"^({HOST})?$", max_length=LONGEST_HOST)] = ""
-    """Name of this worker's host: sessions whose workspace lies there alone have their work done by workers of it."""
+    """Name of this worker's host. Only workers of a host do the work of sessions whose workspace is on that host
+    alone."""
     data_dir: Path = Field(default_factory=lambda: Path.home() / ".local" / "share" / "longhaul")
-    """Workspaces that nobody named, what was offloaded, and the state of `longhaul dev`."""
+    """Folder for workspaces without a name, offloaded text, and the state of `longhaul dev`."""
     project: str = ""
-    """The folder of this machine that workers in a container, or on other machines, see under the same path."""
+    """Folder of this machine that workers in a container, or on other machines, see under the same path."""
     tools: str = ""
-    """Modules with further tools, comma-separated."""
+    """Python modules with further tools, comma-separated."""
     offloaders: str = ""
     """Further offloaders that agents may name, comma-separated: `module:name`."""
     condensers: str = ""
@@ -68,130 +70,147 @@ class Settings(BaseSettings):
     analyzers: str = ""
     """Further security analyzers that agents may name, comma-separated: `module:name`."""
     hooks: str = ""
-    """Functions that may change the system prompt before each model call, in order, comma-separated: `module:name`."""
+    """Functions that may change the system prompt before each model call, comma-separated: `module:name`. They run in
+    this order."""
     middlewares: str = ""
-    """Middlewares around every agent, comma-separated: `module:name`; `?module:name` for agents that name it alone."""
+    """Middlewares for all agents, comma-separated: `module:name`. With `?module:name`, only for agents that name it."""
     client_hooks: str = ""
-    """Functions that register hooks around what clients do, called with them, comma-separated: `module:name`."""
+    """Functions that register hooks for what clients do, comma-separated: `module:name`. Each is called with the
+    client's hooks."""
     model_keys: str = ""
-    """Where keys of models may go beside their providers' own addresses, comma-separated: `TEAM_KEY=https://HOST/PATH`,
-    or `none=http://HOST:PORT/PATH` for a server that wants no key."""
+    """Addresses that keys of models may go to, besides their providers' own, comma-separated:
+    `TEAM_KEY=https://HOST/PATH`, or `none=http://HOST:PORT/PATH` for a server that needs no key."""
     models: Annotated[dict[str, Any] | str, NoDecode] = ""
-    """Profiles of models that agents may name: tables `[models.NAME]`, or the same as JSON. The worker reads them."""
+    """Model profiles that agents may name: tables `[models.NAME]`, or the same as JSON. The worker reads them."""
     mcp: Annotated[dict[str, Any] | str, NoDecode] = ""
     """MCP servers that agents may name: tables `[mcp.NAME]`, or the same as JSON."""
     mcp_allow: str | list[str] = ""
-    """What agents may describe as an MCP server: none=https://HOST/PATH, SECRET=https://HOST/PATH,
+    """MCP servers that agents may describe themselves: none=https://HOST/PATH, SECRET=https://HOST/PATH,
     command:PROGRAM ARGUMENTS, or a list of these."""
     web_search: str = ""
-    """The search engine behind the tool WebSearch: the address of one that answers as SearXNG does, with JSON."""
+    """Search engine of the tool WebSearch: the address of a server that answers in JSON as SearXNG does."""
     web_private: str = ""
-    """Networks that WebFetch may ask although they are not public, comma-separated: 10.20.0.0/16, 10.20.0.7."""
+    """Networks that are not public but that WebFetch may read, comma-separated: 10.20.0.0/16, 10.20.0.7."""
     web_robots: bool = False
-    """On: WebFetch reads no page that a site's robots.txt asks programs to leave alone."""
+    """WebFetch obeys robots.txt: it reads no page that a site's robots.txt closes to programs."""
     secrets: str = ""
-    """Names of the worker's variables whose values agents may be given, comma-separated."""
+    """Names of the worker's environment variables whose values agents may get as secrets, comma-separated."""
     secrets_file: Path | None = None
-    """TOML of names and values, readable for its owner alone. And each LONGHAUL_SECRET_NAME is the secret NAME."""
+    """TOML file of names and values; only its owner may read it. Each variable LONGHAUL_SECRET_NAME is the secret NAME
+    too."""
     prompt_templates: Path | None = None
-    """Folder with templates of the system prompt that agents may name: `NAME.md`."""
+    """Folder with templates of the system prompt, `NAME.md`, that agents may name."""
     sandbox: Sandbox = "proven"
-    """Around commands of Bash: those that run unasked, or all. Where there can be none, what was proven harmless asks,
-    and under `all` nothing runs. `off` accepts that nothing holds off what a wrong proof lets through."""
+    """Run Bash commands in a sandbox: `proven` for those that run without approval, or `all`. If no sandbox is
+    possible, `proven` asks about commands found harmless, and `all` runs nothing. With `off`, nothing stops a command
+    that Longhaul wrongly took for harmless."""
     sandbox_network: bool = False
-    """Whether a command in a sandbox may reach the network, where its agent wants that too."""
+    """A command in a sandbox may reach the network, if its agent's setting says so too."""
     limit_cpu_seconds: int = Field(default=3_600, ge=1)
+    """Seconds of processor time for each command in a sandbox."""
     limit_file_mb: int = Field(default=4_096, ge=1)
+    """Megabytes of one file that a command in a sandbox writes."""
     limit_processes: int = Field(default=4_096, ge=1)
+    """Processes of the worker's user, for each command in a sandbox."""
     limit_memory_mb: int = Field(default=8_192, ge=1)
-    """Of each command in a sandbox."""
+    """Megabytes of memory for each command in a sandbox."""
     images: str = ""
-    """Of containers that agents may name for their sandbox, comma-separated: `NAME=podman:IMAGE`, `NAME=docker:IMAGE`.
-    They have to be there: none is fetched."""
+    """Container images that agents may name for their sandbox, comma-separated: `NAME=podman:IMAGE`,
+    `NAME=docker:IMAGE`. They must be on the worker; Longhaul fetches none."""
     redis_url: str = ""
-    """For agents whose offloader is `redis`."""
+    """Address of Redis, for agents with the offloader `redis`."""
     store: str = "file"
-    """Where sessions are written down between their lives: `file` (in `data_dir`), `memory`, redis://…, sqlite:///PATH,
-    postgresql://…, mysql://…, or `module:Class`."""
+    """State store, which keeps sessions between their incarnations: `file` (in `data_dir`), `memory`, redis://…,
+    sqlite:///PATH, postgresql://…, mysql://…, or `module:Class`."""
     blobs: str = ""
-    """Where large values and older entries are kept: a directory, or redis://…; empty = in `data_dir`."""
+    """Blob store, for large values and older entries: a directory, or redis://…. Empty = in `data_dir`."""
     master_key: SecretStr = SecretStr("")
-    """On: what sessions say is encrypted, each with a key of its own, and those keys with this one. NAME:KEY,NAME:KEY,
-    aws-kms:KEY, vault:KEY, provider:module:Class, the first for new ones, or file:/PATH; the same for workers and
-    clients."""
+    """Turns encryption on: each session's data is encrypted with the session's own key, and that key with this one.
+    NAME:KEY,NAME:KEY (the first for new keys), aws-kms:KEY, vault:KEY, provider:module:Class, or file:/PATH. Clients
+    and workers need the same."""
     keys: str = ""
-    """Where the keys of sessions are kept: sqlite:///PATH, or redis://…; empty = `keys.db` in `data_dir`."""
+    """Where the keys of sessions are stored: sqlite:///PATH, or redis://…. Empty = `keys.db` in `data_dir`."""
     codec: str = ""
-    """The operator's own, around what sessions send: `module:name` of a PayloadCodec of Temporal's SDK, or of a
-    DataConverter with codec and failure converter; the same for workers and clients."""
+    """Your own codec around Longhaul's data: `module:name` of a PayloadCodec of Temporal's SDK, or of a DataConverter
+    with codec and failure converter. Clients and workers need the same."""
     memory: str = "sqlite"
+    """Where memories are stored: `sqlite` (in `data_dir`), sqlite:///PATH, or `module:Class`."""
     knowledge: str = "sqlite"
-    """Where memories, and knowledge bases, are kept: `sqlite` (in `data_dir`), sqlite:///PATH, or `module:Class`."""
+    """Where knowledge bases are stored: `sqlite` (in `data_dir`), sqlite:///PATH, or `module:Class`."""
     embeddings: str = ""
+    """Model that computes vectors of memories and passages: openai:NAME, or a profile. Empty: no vectors."""
     retrieval: Literal["hybrid", "vectors"] = "hybrid"
-    """What makes vectors of both, for finding by words and vectors or by `vectors` alone: openai:NAME, or a profile."""
+    """How memories and passages are found: by words and vectors (`hybrid`), or by vectors alone."""
     shared: bool = False
-    """On where workers of several hosts poll one queue: a store or blobs of one host are refused then."""
+    """Turn it on if workers on several hosts poll one queue. Longhaul then refuses a state store or blob store of one
+    host."""
     notify: str | list[str] = ""
-    """Channels for calls that wait: https://…, maildir:/PATH?to=ADDRESS, command:PROGRAM …, or a list of these."""
+    """Channels that notify people of waiting calls: https://…, maildir:/PATH?to=ADDRESS, command:PROGRAM …, or a list
+    of these."""
     liveness: Literal["", "fast", "cheap"] | Liveness = ""
-    """How soon a dead worker is noticed: `fast` is two seconds, `cheap` thirty, for heartbeats are billed; or seconds.
-    Empty: cheap where the server is reached with TLS or an API key. Clients ask a session that is silent more seldom
-    where it is cheap."""
+    """How soon a dead worker is noticed: `fast` is 2 seconds, `cheap` 30, or a number of seconds. Heartbeats are
+    billed, so `cheap` costs less. Empty: `cheap` if the server is reached with TLS or an API key. With `cheap`, clients
+    also poll a silent session less often."""
     graceful_shutdown_timeout: float = Field(default=20.0, ge=0, le=86_400)
-    """Seconds that running calls get to end when a worker is asked to stop; less than the thirty after which Kubernetes
-    kills it, so that what was cut short can still be told."""
+    """Seconds in which running calls may end after a worker is asked to stop. Keep it below Kubernetes' 30 seconds, so
+    that the worker can still report interrupted calls."""
     activity_slots: int = Field(default=100, ge=1, le=10_000)
-    """Activities that a worker runs at once: model calls, tools, and commands in the background. Reads that are made
-    within a workflow task are not among them."""
+    """Activities that a worker runs at once: model calls, tools, and background commands. Local reads run within a
+    workflow task and do not count."""
     target_cpu: float = Field(default=0, ge=0, le=1)
+    """Like `target_memory`, for processor time."""
     target_memory: float = Field(default=0, ge=0, le=1)
-    """Shares of the machine, or of the container: a worker takes another activity only while less is in use, and never
-    more than `activity_slots`; 0 = whatever is in use."""
+    """Share of the machine's or container's memory. A worker takes another activity only while less is in use, and
+    never more than `activity_slots` at once. 0 = no limit."""
     activity_pollers: int = Field(default=5, ge=0, le=1_000)
-    """Polls by which a worker asks for activities; 0 = as many as there is work for."""
+    """Polls at once by which a worker asks for activities. 0 = as many as there is work for."""
     activities_per_second: float = Field(default=0, ge=0, le=1_000_000)
+    """Activities per second that one worker starts. 0 = no limit."""
     queue_activities_per_second: float = Field(default=0, ge=0, le=1_000_000)
-    """That one worker begins, and that the server hands out to all workers of the queue; 0 = no limit. All workers of a
-    queue need the same limit of the queue."""
+    """Activities per second that the server hands out to all workers of the queue. 0 = no limit. All workers of a queue
+    need the same value."""
     deployment: str = ""
-    """On: workers are versioned, and belong to the deployment of this name."""
+    """Turns worker versioning on: name of the deployment that the workers belong to."""
     build: str = ""
-    """Which version; empty: the package's version and a digest of its code."""
+    """Version of the worker. Empty: the package's version and a digest of its code."""
     grpc_compression: Literal["none", "gzip"] = "none"
-    """Of what is sent to Temporal and comes from there. Gzip takes a tenth of both sides' processor time."""
+    """Compression of data to and from Temporal. Gzip takes a tenth of both sides' processor time."""
     search_attributes: bool = True
-    """Off where the server does not let the worker register them; `inbox` then has to look into each session."""
+    """Turn it off if the server does not let the worker register search attributes. `inbox` then has to ask each
+    session."""
     opaque_ids: bool = False
-    """On: ids and search attributes, which no codec can encrypt, name sessions and users by hashes with `id_key`."""
+    """Ids and search attributes, which no codec can encrypt, contain hashes of session and user names, computed with
+    `id_key`."""
     id_key: SecretStr = SecretStr("")
-    """The same for all clients; under another one, sessions are not found again."""
+    """Key of the hashes, the same for all clients. With a different key, a client does not find the sessions."""
     approval_key: SecretStr = SecretStr("")
-    """Keys of signed decisions, `id:secret,id:secret`: clients sign with the first, workers take all of them."""
+    """Keys of signed decisions, `id:secret,id:secret`: clients sign with the first, workers accept all."""
     metrics: str = ""
-    """Address and port at which a worker serves its metrics for Prometheus: 127.0.0.1:9464; empty: nowhere."""
+    """Address and port at which a worker serves Prometheus metrics: 127.0.0.1:9464. Empty: no metrics."""
     prices: Path | None = None
-    """TOML with what models cost, for budgets and the metric of costs; `genai-prices`: what that package says."""
+    """TOML file with prices of models, for budgets and the metric of costs, or `genai-prices` for the prices of that
+    package."""
     otel_content: bool = False
-    """Whether spans hold what people, models and tools say, secrets masked. What sends them is set by `OTEL_…`."""
+    """Spans contain what people, models and tools say, with secrets masked. `OTEL_…` variables set where spans go."""
     serve_tokens: str = ""
-    """Who may ask `longhaul serve`: a file of token hashes, or its lines; empty = `serve-tokens` in `data_dir`."""
+    """Who may call `longhaul serve`: a file of token hashes, or its lines. Empty = `serve-tokens` in `data_dir`."""
     serve_hosts: str = ""
-    """Names that `longhaul serve` goes by beside the address it listens on, comma-separated."""
+    """Host names of `longhaul serve`, besides the address that it listens on, comma-separated."""
     serve_origins: str = ""
-    """Of web pages that may ask `longhaul serve`, comma-separated, as in https://console.example."""
+    """Origins of web pages that may call `longhaul serve`, comma-separated, such as https://console.example."""
     web_ui: WebAddress = ""
-    """Of Temporal's Web UI, as in http://127.0.0.1:8233: the console and `show` link to a session's page there."""
+    """Address of Temporal's Web UI, such as http://127.0.0.1:8233. The console and `show` link to a session's page
+    there."""
     trace_url: LinkTemplate = ""
-    """Of the page that finds a session's traces. `{conversation}` is what spans call it; {session}, {user}, {agent},
-    {namespace} and {workflow_id} may stand there too."""
+    """Address of the page with a session's traces. It may contain {session}, {user}, {agent}, {namespace},
+    {workflow_id} and `{conversation}`, the session's name in spans."""
     model: str = ""
-    """For `run` and `chat` when no `--model` and no agent file names one."""
+    """Model of `run` and `chat` if no `--model` and no agent file names one."""
     notifications: Literal["auto", "osc9", "osc777", "off"] = "auto"
-    """How `chat` and `run` have the terminal tell the desktop that a call waits: `auto` where it is known to, by the
-    sequence that it is known to take; off."""
+    """How `chat` and `run` let the terminal show a desktop notification for a waiting call: with this escape sequence,
+    or not at all. `auto`: with the sequence that the terminal is known to support, if any."""
     player: str = ""
-    """Of sound, for `--play`: a command, to which the file is added; empty: the first of the usual ones on PATH."""
+    """Command that plays sound, for `--play`; the file is added to it. Empty: the first usual player on PATH."""
 
     @property
     def limits(self) -> tuple[int, int, int, int]:

@@ -55,14 +55,14 @@ from longhaul.workflows.payload_converter import stored_in as stored_in
 
 
 class Outage(Value):
-    """A provider that is waited for; times are ISO 8601 in UTC."""
+    """A model provider that is unavailable and that the session waits for. Times are ISO 8601 in UTC."""
 
     why: str
     attempt: int
-    """The newest one that has failed, as far as it is known."""
+    """Number of the newest attempt that has failed, as far as it is known."""
     next_try: str
     until: str
-    """When the waiting is given up, and the reply ends as failed."""
+    """When Longhaul stops waiting, and the reply ends as failed."""
 
     def told(self, when: Callable[[str], str] | None = None) -> str:
         """A sentence for people. `when` writes times in the reader's zone; without it they are in UTC."""
@@ -207,35 +207,35 @@ class ToMember(OpenValue):
 
 
 class HubMember(OpenValue):
-    """A member as it is shown."""
+    """A member as the hub's `show` lists it."""
 
     name: str
     session_id: str
     agent: str
     heard: int
-    """Everything up to this number has been told to it."""
+    """Number of the newest message that the member has received."""
     leaving: bool = sparse(False)
 
 
 class HubCard(OpenValue):
-    """A hub as it is shown."""
+    """A hub as `show` describes it."""
 
     name: str
     user_id: str | None = sparse(None)
     auto_broadcast: bool = True
     members: tuple[HubMember, ...] = ()
     number: int = 0
-    """Of the newest that happened in it."""
+    """Number of the newest message in the hub."""
     waiting: int = 0
-    """Words that some member has not heard yet."""
+    """Messages that some member has not received yet."""
     newest: tuple[HubShown, ...] = ()
-    """The newest words, the oldest first."""
+    """The newest messages, the oldest first."""
     notes: tuple[str, ...] = ()
-    """Who was put out, and why."""
+    """Members that were put out, and why."""
 
 
 class SubAgentPlace(OpenValue):
-    """The session of a sub-agent."""
+    """Where a sub-agent's session is."""
 
     session_id: str
     agent: str
@@ -249,16 +249,16 @@ class PendingCall(OpenValue):
     call_id: str
     tool: str
     input: str
-    """JSON arguments as they would run."""
+    """The arguments as JSON, as they would run."""
     waits_for: str
-    """`person`, `outside`; `settlement`: it was started, and somebody has to say whether it happened; `wake-up`: it
-    sleeps until `wakes_at`, if nobody tells of its `event` before. `budget`: it is no call, but that the reply needs
-    more than the session may spend."""
+    """`person`: waits for an approval. `outside`: waits for the result of an external tool. `settlement`: the outcome
+    is unknown, and somebody has to resolve it. `wake-up`: sleeps until `wakes_at`, or until somebody sends its `event`.
+    `budget`: no call; the reply needs more than the session may spend."""
     reason: str = sparse("")
     risk: str = sparse("")
-    """How dangerous an analyzer found it: low, medium, high or unknown; empty where none has looked."""
+    """Risk that an analyzer found: low, medium, high or unknown. Empty: no analyzer looked."""
     notice: str = sparse("")
-    """What to look at beside the arguments: the diff of an edit."""
+    """What to look at besides the arguments, such as the diff of an edit."""
     suggested_rules: tuple[PermissionRule, ...] = sparse(())
     asked_at: str = sparse("")
     remind_at: str = sparse("")
@@ -266,46 +266,46 @@ class PendingCall(OpenValue):
     escalate_to: str = sparse("")
     expires_at: str = sparse("")
     on_expiry: str = sparse("")
-    """`deny` or `park`, where it expires."""
+    """What happens when the call expires: `deny` or `park`."""
     reminded_at: str = sparse("")
     escalated_at: str = sparse("")
     expired_at: str = sparse("")
-    """It waits all the same: such a call is parked."""
+    """When the call expired. It was parked, so it still waits."""
     wakes_at: str = sparse("")
     event: str = sparse("")
     digest: str = sparse("")
-    """Names what is shown here; sent back with a decision, it makes the decision void when anything has changed."""
+    """Digest of what is shown here. Send it with a decision; the decision is void if anything has changed."""
     approvers: int = sparse(1)
-    """Different people who have to approve it."""
+    """How many different people must approve the call."""
     approved_by: tuple[str, ...] = sparse(())
-    """Who has; it still waits for the others."""
+    """People who have approved. The call still waits for the others."""
     signed: bool = sparse(False)
-    """Only a signed decision counts."""
+    """The call needs a signed decision."""
     preview: Preview | None = sparse(None)
-    """What to show to the person who decides. None: its tool is not known any more, or the call has run and is of
-    unknown outcome."""
+    """What to show to the person who decides. None: its tool is no longer known, or the call ran and its outcome is
+    unknown."""
     asked: ServerAsked | None = sparse(None)
-    """Of a call whose MCP server asks: the questions, with the schema of each answer; `reason` has them in words."""
+    """Questions of the call's MCP server, with the schema of each answer. `reason` has them in words."""
     path: str = sparse("")
-    """`root › researcher › Bash`, of a call of a sub-agent: whose it is."""
+    """Whose call it is, for a call of a sub-agent: `root › researcher › Bash`."""
     at: SubAgentPlace | None = sparse(None)
-    """Where it waits, of a call that a session above its own lists; None: it is the session's own."""
+    """Session in which the call waits, if a session above lists it. None: the listing session itself."""
 
 
 class Waits(OpenValue):
-    """What a session waits for, as lists read it that ask nobody."""
+    """What a session waits for, for lists that do not ask the session."""
 
     calls: tuple[PendingCall, ...] = sparse(())
-    """The first ones, as far as there is room."""
+    """The first waiting calls, as many as fit."""
     left_out: int = sparse(0)
-    """Further calls that wait."""
+    """Number of further waiting calls."""
     quarantine: str = sparse("")
     paused_since: str = sparse("")
     paused_by: str = sparse("")
     paused_why: str = sparse("")
-    """These as in `Status`."""
+    """These four fields are as in `Status`."""
     host_unavailable: str = sparse("")
-    """Why nothing goes on: the host of its workspace is away."""
+    """Why nothing moves: the host of the session's workspace is unavailable."""
 
 
 class WaitingRequest(OpenValue):
@@ -314,11 +314,11 @@ class WaitingRequest(OpenValue):
     request_id: str
     reply_id: str
     when: str = "queue"
-    """As it was asked for: `queue`, `now` or `interrupt`."""
+    """As the request was sent: `queue`, `now` or `interrupt`."""
     joins: bool = sparse(False)
-    """The message joins the reply under way, at the next step boundary."""
+    """The message joins the current reply at its next step boundary."""
     text: str = sparse("")
-    """How it begins, on one line. Empty: it goes on from where things stand."""
+    """The beginning of the request, on one line. Empty: the request continues without a new message."""
 
 
 class Status(OpenValue):
@@ -328,107 +328,107 @@ class Status(OpenValue):
     user_id: str | None
     agent: str
     custom_agent: str = sparse("")
-    """The code of the operator's that makes its replies, by its name; empty: a model does."""
+    """Name of the custom agent that makes the replies. Empty: a model makes them."""
     model: str
     status: str
-    """idle, working, waiting, paused."""
+    """`idle`, `working`, `waiting` or `paused`."""
     reply_id: str = ""
     queued: int = 0
     requests: tuple[WaitingRequest, ...] = sparse(())
-    """The first that wait, in their order."""
+    """The first waiting requests, in order."""
     pending: int = 0
     unknown_outcomes: int = 0
-    """Calls of which nobody has said yet whether they happened."""
+    """Number of calls of unknown outcome."""
     messages: int = 0
     context_tokens: int = 0
-    """Of the next model call's whole input, as counted and corrected by what the provider reported."""
+    """Tokens of the next model call's whole input: counted, then corrected by what the provider reported."""
     context_length: int = 0
-    """Tokens that the model's window holds; 0 = not known yet."""
+    """Size of the model's window in tokens. 0: not known yet."""
     compressions: int = 0
     compression_tries: int = 0
-    """Those that failed are among them."""
+    """Attempts to compress the context, failed ones included."""
     compressing: bool = False
-    """Somebody has asked for a shorter context, and it is still to come."""
+    """Somebody asked for a shorter context, and the compression has not happened yet."""
     compression_error: str = ""
-    """Why the last compression failed; empty after one that worked."""
+    """Why the last compression failed. Empty: it worked."""
     adjusted: dict[str, tuple[str, ...]] = sparse({})
-    """What of the requests the models' APIs could not express: by the model's name the newest sentences, each once."""
+    """What the models' APIs could not express of the requests: the newest sentences by model name, each once."""
     model_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     by_model: dict[str, ModelSpent] = sparse({})
-    """By the names that the models answer under."""
+    """What each model used, by the name under which the model answers."""
     cache_missed: dict[MissReason, Missed] = sparse({})
-    """What providers' prompt caches should have served and did not, by why."""
+    """What the providers' prompt caches should have served but did not, by reason."""
     lost: ModelSpent = sparse(NOTHING_SPENT)
-    """What attempts that were lost with their worker, or broke off, may have been billed: estimated, and in none of
-    the counts above."""
+    """What the provider may have billed for attempts that broke off or were lost with their worker. Estimated, and not
+    part of the counts above."""
     tokens_estimated: bool = sparse(False)
-    """Not all of them were reported: some are the workers' own count."""
+    """The provider did not report all tokens; workers counted the rest."""
     budget: BudgetStanding | None = sparse(None)
-    """What it may spend, has spent and has left; None without a budget."""
+    """What the session may spend, has spent and has left. None: no budget."""
     refused: int = 0
     last_refusals: tuple[dict[str, str], ...] = ()
     decisions: tuple[DecisionMade, ...] = ()
-    """The newest ones, oldest first."""
+    """The newest decisions, the oldest first."""
     mode: str = ""
     tasks_done: int = sparse(0)
     tasks_total: int = sparse(0)
     current_task: str = sparse("")
     plan: PlanStanding | None = sparse(None)
-    """The one that the agent follows; its subtasks are those tasks."""
+    """The plan that the agent follows. Its subtasks are the tasks above."""
     plans_over: tuple[PlanStanding, ...] = sparse(())
-    """The newest, the newest last."""
+    """The newest plans that are over, the newest last."""
     workspace_root: str = ""
     left_out: tuple[str, ...] = sparse(())
-    """A sentence for each skill, and file of instructions, of the workspace that its newest reply does without, or that
-    is read otherwise than it is written."""
+    """A sentence for each of the workspace's skills and instruction files that the newest reply leaves out, or reads
+    differently from how it is written."""
     cwd: str = ""
     behaviour: int = 1
-    """Version of the rules that its current reply goes by."""
+    """Version of the rules that the current reply follows."""
     last_error: ErrorInfo | None = None
     seq: int = 0
-    """The newest entry that changed something: what `replace_state` expects."""
+    """Number of the newest entry that changed something. `replace_state` expects it."""
     saved_seq: int = 0
-    """The state as of this entry stands in the state store."""
+    """The state store has the state as of this entry."""
     incarnation: int = 1
-    """Incarnations of the session: it closes when it is idle for long, and opens again."""
+    """Number of the session's incarnation. A session closes when it is idle for long, and opens again."""
     quarantine: str = ""
-    """Why it does nothing until somebody resumes it."""
+    """Why the session is quarantined: it does nothing until somebody resumes it. Empty: it is not."""
     paused_since: str = sparse("")
-    """ISO time; empty for a session that is not paused."""
+    """ISO time since which the session is paused. Empty: it is not."""
     paused_by: str = sparse("")
     paused_why: str = sparse("")
     stepping: bool = sparse(False)
-    """A paused session is to take one step, or takes it now."""
+    """A paused session takes one step, or is about to."""
     note: str = ""
     shutdown_interrupted: bool = sparse(False)
-    """A worker was shut down in the midst of it, and no other has gone on with it yet."""
+    """A worker shut down during a step, and no other worker has continued yet."""
     left_by: str = sparse("")
-    """That worker."""
+    """Name of that worker."""
     lacking: str = sparse("")
-    """What the next step waits for: no worker that was asked has that tool, folder or middleware."""
+    """What the next step waits for: no worker that was asked has this tool, folder or middleware."""
     host_unavailable: str = sparse("")
-    """The same of a workspace that lies on one host, which is away; it is waited for without end."""
+    """The unavailable host of the session's workspace. The session waits for it without limit."""
     outage: Outage | None = sparse(None)
-    """The model's provider is away, and the reply waits for it."""
+    """The model's provider is unavailable, and the reply waits for it."""
     checkpoint_error: str = ""
     notify_error: str = ""
-    """Why nobody could be told of a call that waits; it is tried again."""
+    """Why nobody could be notified of a waiting call. Longhaul tries again."""
     segments: tuple[Segment, ...] = ()
-    """Where its older entries stand in the blob store."""
+    """Where the blob store has the session's older entries."""
     path: str = sparse("")
-    """`root › researcher`, of a sub-agent."""
+    """Place of a sub-agent in its tree: `root › researcher`."""
     askers: tuple[Asker, ...] = sparse(())
-    """Workflows of applications that wait for the end of a request here, and the newest that could not be told."""
+    """Workflows that wait for the end of a request here, and the newest that could not be told."""
     children: tuple[Child, ...] = sparse(())
-    """Sub-agents that it has started, the oldest first: those at work, and the newest that have ended."""
+    """Sub-agents that the session started, the oldest first: all that work, and the newest that have ended."""
     commands: tuple[BackgroundCommand, ...] = sparse(())
-    """In the background, the oldest first: those that run, and the newest that have ended."""
+    """Background commands, the oldest first: all that run, and the newest that have ended."""
 
 
 class PendingHere(OpenValue):
-    """What waits in one session, and which sub-agents may have more."""
+    """What waits in one session, and which of its sub-agents may have more."""
 
     status: str
     """As `Status.status`."""
@@ -437,20 +437,21 @@ class PendingHere(OpenValue):
 
 
 class ReplyResult(OpenValue):
-    """How one reply stands."""
+    """The state of one reply."""
 
     status: str
-    """queued, working, waiting, finished, or unknown."""
+    """`queued`, `working`, `waiting`, `finished` or `unknown`."""
     message: Msg | None = None
     complete: bool = True
-    """False: `message` holds the last blocks only; the transcript has the rest."""
+    """False: `message` has only the last blocks; the transcript has the rest."""
     start: int = sparse(0)
-    """Numbers of its messages, the request's first: from, up to. Given when it is not complete."""
+    """Numbers of the reply's messages in the transcript: from `start`, the request, up to `end`. Given if the reply is
+    not complete."""
     end: int = sparse(0)
     delegates: bool = sparse(False)
-    """Of one that is being made: sub-agents are at work. `message` is what there is of it."""
+    """Sub-agents work for a reply under way. `message` has what there is so far."""
     lacking: str = sparse("")
-    """Of one that is being made: what the workers lack that were asked for its next step, as `Status.lacking`."""
+    """What the asked workers lack for the next step of a reply under way, as `Status.lacking`."""
 
 
 class Closed(OpenValue):
@@ -465,18 +466,18 @@ class Closed(OpenValue):
 
 
 class EventPage(OpenValue):
-    """Durable events from one sequence number on, as many as fit."""
+    """Recorded events from one sequence number on, as many as fit."""
 
     events: tuple[AgentEvent, ...]
     last: int
-    """Sequence number of the newest event that there is."""
+    """Sequence number of the newest event."""
     first: int = sparse(1)
-    """Of the oldest one that the session still holds; earlier ones follow from the entries in its segments."""
+    """Sequence number of the oldest event that the session still holds. Earlier events come from its segments."""
     reply_id: str = sparse("")
-    """Of the reply that is being made at this moment."""
+    """Id of the reply that is under way."""
     since: int = sparse(0)
-    """When that reply began, in milliseconds since 1970; all that is made for it was asked for later."""
+    """When that reply started, in milliseconds since 1970. Everything made for it was asked for later."""
     model_calls: int = sparse(0)
-    """Answered so far."""
+    """Model calls of that reply so far."""
     open_calls: tuple[str, ...] = sparse(())
-    """Ids of the tool calls that have no result yet."""
+    """Ids of tool calls without a result."""

@@ -98,15 +98,18 @@ MILLION = 1_000_000
 
 
 class Rates(Value):
-    """Of a million tokens of one call."""
+    """Prices of a million tokens in one call."""
 
     input: float = Field(ge=0, le=10**12)
+    """Price of input tokens."""
     output: float = Field(ge=0, le=10**12)
+    """Price of output tokens."""
     cached: float | None = Field(default=None, ge=0, le=10**12)
-    """Of input that was read from the provider's cache; None: as other input."""
+    """Price of input that the provider reads from its cache. None: as other input."""
     cache_write: float | None = Field(default=None, ge=0, le=10**12)
+    """Price of input that the provider writes to its cache. None: as other input."""
     cache_write_1h: float | None = sparse(None, ge=0, le=10**12)
-    """Of input that the provider keeps for an hour; None: as `cache_write`."""
+    """Price of input that the provider caches for an hour. None: as `cache_write`."""
 
     def cost(self, usage: Usage) -> float:
         """Input tokens are given with those that were cached or are written to the cache."""
@@ -121,19 +124,20 @@ class Rates(Value):
 
 
 class HigherRates(Rates):
-    """Of a whole call whose input is longer."""
+    """Prices for a call with longer input; they count for the whole call."""
 
     tokens: int = Field(ge=1, le=10**12)
-    """Of input: a call with more of them has these rates, for all of its tokens."""
+    """Input tokens above which a call has these prices, for all of its tokens."""
 
 
 class Price(Rates):
-    """Of a million tokens, in whatever money the operator counts; dollars where agents have budgets of money."""
+    """Prices of a million tokens, in any currency; US dollars if agents have budgets in money."""
 
     above: Many[HigherRates] = sparse((), max_length=10)
     as_of: date | None = sparse(None)
-    """When somebody has last looked them up, as 2026-11-23; and where."""
+    """Day on which somebody last looked up the prices, such as 2026-11-23."""
     source: str = sparse("", max_length=500)
+    """Where the prices were found."""
 
     def rates(self, input_tokens: int) -> Rates:
         """Those of one call with so much input."""
@@ -153,23 +157,23 @@ End = Literal["", "stop", "summarise"]
 
 
 class Budget(Value):
-    """Limits of one session, over all of its replies. What is not set has no limit."""
+    """Limits of one session, over all of its replies. A limit that is not set does not exist."""
 
     max_tokens: int | None = sparse(None, ge=1, le=MOST)
-    """Read and written, cached ones included, summaries and judgements too."""
+    """Input and output tokens, cached ones included, also of summaries and risk analyses by a model."""
     max_cost: float | None = sparse(None, gt=0, le=1e6, allow_inf_nan=False)
-    """By the workers' prices; a model that they have no price for is not called."""
+    """Cost by the workers' prices. A model without a price is not called."""
     currency: Literal["USD"] = sparse("USD")
     max_calls: int | None = sparse(None, ge=1, le=MOST)
-    """Of models."""
+    """Model calls."""
     max_steps: int | None = sparse(None, ge=1, le=MOST)
-    """Model calls with all of their results."""
+    """Steps: model calls with all of their results."""
     max_seconds: float | None = sparse(None, gt=0, le=1e9, allow_inf_nan=False)
-    """Of replies, by the clock on the wall: with what they wait for people, without what they wait for budget. It is
-    looked at before each model call, and ends none that runs."""
+    """Seconds of wall-clock time of replies. Waiting for people counts; waiting for budget does not. Longhaul checks it
+    before each model call, and never ends a running call."""
     on_exhaustion: Literal["ask", "stop", "summarise"] = sparse("ask")
-    """The reply waits until somebody raises a limit or ends it; it ends; or it ends with a last call in which the model
-    says where things stand, for which room is kept."""
+    """`ask`: the reply waits until somebody raises a limit or ends it. `stop`: the reply ends. `summarise`: the reply
+    ends with a last model call that says what is done; the budget reserves room for that call."""
 
     @model_validator(mode="after")
     def _limits_something(self) -> "Budget":
@@ -220,7 +224,7 @@ class Budget(Value):
 
 
 class Raise(Value):
-    """By how much more."""
+    """Amounts to add to the limits."""
 
     tokens: int | None = sparse(None, ge=1, le=MOST)
     cost: float | None = sparse(None, gt=0, le=1e6, allow_inf_nan=False)

@@ -36,17 +36,19 @@ Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0, le=LONGEST_SEC
 
 
 class Deadline(Value):
-    """Times in seconds, counted from the moment at which the call began to wait. None = never."""
+    """Times in seconds from the moment at which the call started to wait. None = never."""
 
     remind_after: Given[Seconds | None, float | str | None] = sparse(None)
-    """After this time people are notified again."""
+    """Time after which people are notified again."""
     escalate_after: Given[Seconds | None, float | str | None] = sparse(None)
+    """Time after which `escalate_to` is notified."""
     escalate_to: str = sparse("", max_length=200)
-    """Who is notified then: a name or an address, as your people and programs understand it."""
+    """Who is notified then: a name or an address that your people and programs understand."""
     expire_after: Given[Seconds | None, float | str | None] = sparse(None)
-    """Then it is dealt with as `on_expiry` says."""
+    """Time after which the call expires; `on_expiry` says what happens."""
     on_expiry: Literal["deny", "park"] = sparse("deny")
-    """`deny`: the call ends without being run, and the model reads so. `park`: it waits on, marked as overdue."""
+    """`deny`: the call ends without running, and the model is told. `park`: the call keeps waiting, shown as
+    overdue."""
 
     @model_validator(mode="after")
     def _comes_in_order(self) -> Self:
@@ -64,15 +66,13 @@ RiskFound = Literal["low", "medium", "high", "unknown"]
 
 
 class Deadlines(Deadline):
-    """The agent's own deadline, and those that stand in its place, each as a whole: in `tools` for calls of a tool, in
-    `by_risk` for calls that wait for a person and were found to be of that risk.
-
-    An agent file may write a tool's table under its name: `[permission.deadline.courier]`.
-    """
+    """The agent's own deadline, and deadlines that replace it as a whole: in `tools` for calls of a tool, in `by_risk`
+    for calls of that risk that wait for a person. An agent file may put a tool's table under its name:
+    `[permission.deadline.courier]`."""
 
     tools: dict[str, Deadline] = sparse({})
     by_risk: dict[RiskFound, Deadline] = sparse({})
-    """Without a table of its own, `unknown` is as bad as `high`."""
+    """Deadlines by risk. Without its own table, `unknown` counts as `high`."""
 
     @model_validator(mode="before")
     @classmethod

@@ -21,35 +21,35 @@ KEPT_DECISIONS = 200
 
 
 class Approval(OpenValue):
-    """One person's yes to a call as it stands, for calls that take more than one."""
+    """One person's approval of a call that needs several approvers."""
 
     approver: str
     key: str = sparse("")
-    """Id of the key that the decision was signed with."""
+    """Id of the key that signed the decision."""
 
 
 class DecisionMade(OpenValue):
-    """A person's word on one call, for the journal."""
+    """A person's decision on one call, as the journal records it."""
 
     call_id: str
     tool: str
     decision: str
     """`allow`, or `deny`."""
     approver: str = sparse("")
-    """Empty: nobody said who they are."""
+    """Who decided. Empty: unknown."""
     at: str
-    """ISO 8601 in UTC."""
+    """ISO 8601 time in UTC."""
     reason: str = sparse("")
     digest: str = sparse("")
-    """Of what was seen (`PendingCall.digest`); empty: the decision did not say."""
+    """Digest of what the person saw (`PendingCall.digest`). Empty: the decision did not name it."""
     edited: bool = sparse(False)
     """The approver changed the arguments."""
     rules: tuple[str, ...] = sparse(())
-    """Taken along, as `Bash(git add:*)`."""
+    """Rules that the approver added, as `Bash(git add:*)`."""
     key: str = sparse("")
-    """Id of the key that it was signed with; empty: it was not signed."""
+    """Id of the key that signed the decision. Empty: it was not signed."""
     counts: str = sparse("")
-    """`1 of 2` for an approval that another one has to follow."""
+    """`1 of 2` for an approval that needs another person's approval too."""
 
 
 def with_one_more(approvals: tuple[Approval, ...], approver: str, key: str) -> tuple[Approval, ...]:
@@ -63,11 +63,11 @@ class ToolApproval(Value):
     """How calls of one tool are approved: `[permission.tools.NAME]` in an agent file."""
 
     approvers: int = Field(default=1, ge=1, le=5)
-    """Different people who have to say yes to the same call."""
+    """How many different people must approve the same call."""
 
 
 class Behavior(StrEnum):
-    """What a rule, or the engine, says about a call."""
+    """What a rule, or Longhaul, says about a call."""
 
     ALLOW = "allow"
     DENY = "deny"
@@ -75,7 +75,7 @@ class Behavior(StrEnum):
 
 
 class PermissionMode(StrEnum):
-    """How much the agent may do unasked; the table is in `agent.permission.decision_table`."""
+    """How much the agent may do without approval."""
 
     DEFAULT = "default"
     ACCEPT_EDITS = "accept_edits"
@@ -90,7 +90,7 @@ ModeName = Literal["default", "accept_edits", "explore", "bypass", "dont_ask", "
 
 
 class Scope(StrEnum):
-    """Where a rule comes from, and for what it holds."""
+    """Where a rule comes from, and where it counts."""
 
     AGENT = "agent"
     """The agent file: every session that was started with it."""
@@ -110,25 +110,26 @@ class PermissionRule(OpenValue):
     """
 
     tool_name: str
-    """As an agent names it."""
+    """Name of the tool, as an agent has it."""
     rule_content: str | None = sparse(None)
-    """Of what calls: a command or its prefix, a glob of paths; empty: of all."""
+    """Calls that the rule matches: a command or its prefix, or a glob of paths. Empty: all calls."""
     behavior: Given[Behavior, Behavior | Literal["allow", "deny", "ask"]] = stated(Behavior.ALLOW)
     source: str = sparse("")
-    """Where it comes from, for people: "agent file", "ana at approval"."""
+    """Where the rule comes from, as text for people: "agent file", "ana at approval"."""
     id: str = sparse("")
-    """Names it where it is to be revoked; `rulebook.id_of` gives one to each rule that has none."""
+    """Name by which the rule can be revoked. Longhaul gives an id to each rule that has none."""
     author: str = sparse("")
+    """Who added the rule."""
     reason: str = sparse("")
-    """Why it is there, in the author's words."""
+    """The author's reason for the rule."""
     created_at: str = sparse("")
-    """As `times.iso` writes it; set by the journal."""
+    """ISO 8601 time in UTC; the journal sets it."""
     expires_at: str = sparse("")
-    """From this moment on it does not count. Given as a date it lasts until the end of that day (UTC)."""
+    """Time from which the rule no longer counts. A date counts until the end of that day (UTC)."""
     scope: Scope | None = sparse(None)
-    """Set by the journal."""
+    """The journal sets it."""
     no_tool: bool = sparse(False)
-    """Said by the list of a session's rules: its agent has no such tool, so the rule binds nothing there."""
+    """The agent has no such tool, so the rule has no effect. Set in the list of a session's rules."""
 
     @field_validator("expires_at", mode="before")
     @classmethod
@@ -156,7 +157,7 @@ def only_known_keys(rules: Any) -> Any:
 
 
 class Risk(StrEnum):
-    """What a security analyzer thinks of a call."""
+    """How risky a security analyzer finds a call."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -170,11 +171,13 @@ Threshold = Literal[Risk.LOW, Risk.MEDIUM, Risk.HIGH]
 
 
 class Confirmation(Value):
-    """When a person is asked although the engine would let a call run. It never lets run what the engine would not."""
+    """When Longhaul asks a person about a call that it would otherwise run. It never runs a call that needs
+    approval."""
 
     policy: Policy = "never"
+    """`never`: only if mode, rules or an analyzer ask. `always`: for each call. `risky`: from `threshold` on."""
     threshold: Given[Threshold, Threshold | Literal["low", "medium", "high"]] = sparse(Risk.HIGH)
-    """For `risky`: from this risk on."""
+    """For `risky`: the lowest risk at which a person is asked."""
 
 
 def _as_confirmation(given: object) -> object:
@@ -188,28 +191,30 @@ Analyzers = Annotated[tuple[Annotated[AnalyzerName, Field(min_length=1, max_leng
 
 
 class PermissionContext(OpenValue):
-    """Mode, rules and the directories that edits may touch unasked in `accept_edits` and `dont_ask`."""
+    """The agent's mode, its rules, and the directories in which edits need no approval in `accept_edits` and
+    `dont_ask`."""
 
     mode: Given[PermissionMode, PermissionMode | ModeName] = stated(PermissionMode.DEFAULT)
     working_directories: Many[str] = stated(())
-    """Absolute resolved paths, beside the workspace root, which always counts."""
+    """Absolute resolved paths, besides the workspace root, which always counts."""
     rules: Many[PermissionRule] = stated(())
     deadline: Deadlines | None = sparse(None)
-    """Of calls that wait for a person or an outside system."""
+    """Deadlines of calls that wait for a person or an external system."""
     tools: dict[str, ToolApproval] = sparse({})
-    """How calls of a tool are approved, by its name."""
+    """How calls of a tool are approved, by the tool's name."""
     grantable: Many[str] = sparse(())
-    """Allow rules that an approver may take along although they were not suggested, or narrower: `Bash(make:*)`."""
+    """Allow rules that an approver may add although Longhaul did not suggest them, or narrower rules:
+    `Bash(make:*)`."""
     confirm: Given[Confirming, Confirmation | Policy] = sparse(Confirmation())
     analyzers: Given[Analyzers, Sequence[str]] = sparse(())
-    """What says how risky a call is before it runs: low runs, medium runs with a warning, high asks."""
+    """Analyzers that rate a call's risk before it runs. Low runs, medium runs with a warning, high asks."""
     analyzer_model: FullModelName = sparse("", max_length=1_000)
-    """For the analyzer `model`; empty: the agent's own."""
+    """Model for the analyzer `model`. Empty: the agent's own model."""
     approvals: Literal["any", "signed"] = sparse("any")
-    """`signed`: only decisions count whose signature a worker has checked."""
+    """`signed`: a decision counts only if a worker has checked its signature."""
 
     def approvers(self, tool: str) -> int:
-        """How many different people have to say yes to a call of this tool."""
+        """Number of different people who must approve a call of this tool."""
         return self.tools[tool].approvers if tool in self.tools else 1
 
 

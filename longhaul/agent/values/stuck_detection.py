@@ -27,7 +27,8 @@ Pattern = Literal["", "same_result", "same_error", "ping_pong", "monologue", "em
 
 
 class StuckConfig(Value):
-    """How often in a row something may happen until the reply ends as stuck. A turn is a model call and its results."""
+    """How often in a row something may happen before the reply ends as stuck. A turn is a model call and its
+    results."""
 
     enabled: bool = sparse(True)
     same_result: int = sparse(4, ge=2, le=1_000)
@@ -35,15 +36,15 @@ class StuckConfig(Value):
     same_error: int = sparse(4, ge=2, le=1_000)
     """Turns with the same calls, all of which fail, whatever the errors say."""
     ping_pong: int = sparse(6, ge=4, le=1_000)
-    """Turns that go to and fro between the same two, with the same results."""
+    """Turns that alternate between the same two turns, with the same results."""
     monologue: int = sparse(3, ge=2, le=1_000)
     """Replies without any call, each to a request without a message."""
     empty_replies: int = sparse(3, ge=1, le=1_000)
-    """Messages of the model without a word or a call; after each one before the last it is asked again."""
+    """Messages of the model without text and calls. After each of them but the last, the model is called again."""
     warn_after: int = sparse(3, ge=2, le=1_000)
-    """Turns of a pattern after which a reminder names it; one turn before the limit at the latest."""
+    """Turns of a pattern after which a reminder names the pattern; at the latest one turn before the limit."""
     polling: Many[str] = sparse((), max_length=100)
-    """Tools that are called again and again on purpose: turns with calls of these alone are not counted."""
+    """Tools that are called repeatedly on purpose. A turn that only calls these tools does not count."""
 
     @model_validator(mode="after")
     def _tools_have_names(self) -> "StuckConfig":

@@ -13,9 +13,9 @@ RESET = "reset_equipped_tools"
 class ToolGroup(Value):
     tools: Given[Names, Sequence[str | CodeWithName]] = Field(min_length=1)
     description: str = Field(min_length=1)
-    """For the model: what the group is for."""
+    """What the group is for. The model reads this."""
     active: bool = sparse(False)
-    """From the beginning of a session."""
+    """The group is on when a session starts."""
 
 
 Groups = Mapping[str, ToolGroup]

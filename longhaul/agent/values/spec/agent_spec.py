@@ -54,38 +54,41 @@ from longhaul.agent.values.tool_groups import ToolGroup, check_groups, in_groups
 
 
 class ModelConfig(Value):
-    """How a model is called. Credentials are named, never given: they stay on the worker."""
+    """How models are called. Name credentials here, never write them: keys stay on the worker."""
 
     max_retries: int = sparse(12, ge=0, le=1000)
-    """Further attempts after a failure worth retrying: 0.2 s, doubled up to 60 s, or longer if the provider says so."""
+    """Further attempts after a failure that may pass. The first wait is 0.2 s, doubled up to 60 s, or longer if the
+    provider says so."""
     outage_wait_seconds: float = sparse(43_200, ge=0, le=2_592_000)
-    """How long a reply waits for a provider that can't be reached, is overloaded or limits calls, beyond `max_retries`:
-    tried every two minutes, or later if the provider says so. With a fallback model that one is asked first. 0 = not at
-    all."""
+    """Seconds that a reply waits, beyond `max_retries`, for a provider that can't be reached, is overloaded or limits
+    calls. Longhaul tries every two minutes, or later if the provider says so. A fallback model is called first. 0 = do
+    not wait."""
     fallback_model: FullModelName | None = sparse(None)
-    """Takes the call when the first model failed for good."""
+    """Model that takes the call after the first model has failed for good."""
     max_output_tokens: int = sparse(8192, ge=1, le=10**15)
-    """Of an answer. A model that is known to think before it answers gets room for that on top."""
+    """Limit of tokens for one answer. A model that is known to think before it answers gets extra tokens for
+    thinking."""
     temperature: float | None = sparse(None, ge=0, le=2)
     thinking_budget_tokens: int | None = sparse(None, ge=1024, le=10**15)
-    """Anthropic's extended thinking; None = off. Newer Claude models find a budget of their own."""
+    """Tokens for Anthropic's extended thinking; None = off. Newer Claude models set their own budget."""
     reasoning_effort: Effort | None = sparse(None)
-    """None = the provider's default. A model that has no such effort is asked for the nearest one that it has."""
+    """How much the model thinks. None = the provider's default. If a model lacks this effort, Longhaul asks for the
+    nearest one."""
     base_url: str | None = sparse(None, max_length=10_000)
-    """A compatible server, for the agent's model and others of its provider; None = the provider's own environment
-    variable or address. The workers' operator lists which keys go there."""
+    """Address of a compatible server, for the agent's model and others of the same provider. None = the provider's
+    environment variable or address. The workers' operator lists which keys may go there."""
     api_key_env: str | None = sparse(None)
-    """Name of the worker's environment variable that holds the key; None = the provider's usual one."""
+    """Name of the worker's environment variable that holds the key. None = the provider's usual variable."""
     call_timeout_seconds: float = sparse(1800, gt=0, le=10**11)
-    """How long one attempt may take in all."""
+    """Seconds that one attempt may take in all."""
     silence_seconds: float | None = sparse(None, gt=0, le=10**11)
-    """How long an answer that has started may be silent before the call is made again; None = a minute where the
-    provider is known to say something more often, and ten where a model may think unheard."""
+    """Seconds without data in an answer that has started, after which Longhaul calls the model again. None = 60 if the
+    provider is known to send data more often, and 600 if a model may think silently."""
     context_length: int | None = sparse(None, ge=1000, le=10**15)
-    """Tokens that the model's window holds; None = known from the model's name."""
+    """Size of the model's window in tokens. None = known from the model's name."""
 
     profiles: dict[str, ModelProfile] = sparse({})
-    """Those of the agent, for a call; they are written under `[models.NAME]`."""
+    """The agent's own profiles, for a call. Write them under `[models.NAME]`."""
 
     def for_model(self, model: str, own: str) -> "ModelConfig":
         """As it holds for a model beside the agent's own: another provider's has neither its address nor its key, and a
@@ -112,40 +115,42 @@ def check_config(model: str, config: ModelConfig) -> None:
 
 class ReActConfig(Value):
     max_iters: int = sparse(50, ge=1, le=1_000_000)
-    """Rounds of a reply, each a call of the model and the calls that it makes; then it says where things stand."""
+    """Most rounds of a reply; a round is a model call and the tool calls in its answer. After the last round the model
+    says what is done and what is not."""
     stop_on_reject: bool = sparse(False)
-    """A denied call ends the reply instead of letting the model try another way."""
+    """A denied call ends the reply. Off: the model may try another way."""
     max_continuations: int = sparse(3, ge=0, le=100)
-    """How often in a row a model is asked to go on with a message that is not whole: that broke off at the limit of
-    output tokens or of the window, or that its provider has paused. Then the reply ends as `incomplete`."""
+    """How often in a row a model is asked to continue an incomplete message: one that reached the limit of output
+    tokens or of the window, or that the provider paused. Then the reply ends as `incomplete`."""
     structured_output_grace_iters: int = sparse(5, ge=1, le=1_000)
-    """Rounds beyond `max_iters` that a model has for an answer in the form that was asked for; and how often it may
-    answer in words all the same. Then the reply ends as `exceed_max_iters`, or as `unstructured`."""
+    """Extra rounds beyond `max_iters` for a structured answer; then the reply ends as `exceed_max_iters`. Also how
+    often the model may answer in text instead; then the reply ends as `unstructured`."""
     parallel_tool_calls: bool = sparse(True)
-    """False runs the calls of one turn one by one."""
+    """The calls of one turn run at once. `false`: one after the other."""
     interruption_message: str = sparse("", max_length=10_000)
-    """What the agent says at the end of a reply that was interrupted; empty: nothing. A middleware's
-    `handle_interrupt` that says something stands in its place."""
+    """What the agent says at the end of an interrupted reply. Empty: nothing. Text from a middleware's
+    `handle_interrupt` takes its place."""
 
 
 class ContextConfig(Value):
-    """When and how a context is made shorter (seed 001). Ratios are of the model's window."""
+    """When and how Longhaul compresses the context. Ratios are shares of the model's window."""
 
     trigger_ratio: float = sparse(0.8, gt=0, le=0.9)
-    """Above it the context is compressed before the next model call."""
+    """Above this share, Longhaul compresses the context before the next model call."""
     reserve_ratio: float = sparse(0.1, gt=0, lt=0.9)
-    """Newest messages that stay as they are; the system prompt and the tools do not count against it."""
+    """Share of the window for the newest messages, which stay unchanged. The system prompt and the tools do not
+    count."""
     tool_result_limit: int = sparse(3000, ge=1, le=10**15)
-    """Tokens; of a longer result the model gets the beginning and the place of the rest."""
+    """Limit in tokens for one tool result. Of a longer result the model reads the beginning, and where the rest is."""
     compression_prompt: str | None = sparse(None)
-    """None = our own."""
+    """Prompt for the summary. None = Longhaul's own."""
     summary_template: str | None = sparse(None)
-    """With a `{field}` for each field of the schema that is to be shown; None = our own."""
+    """Text of the summary, with a `{field}` for each field of the schema to show. None = Longhaul's own."""
     summary_schema: dict[str, Any] | None = sparse(None)
-    """JSON Schema of an object; None = the five fields of the seed."""
+    """JSON Schema of the summary, an object. None = Longhaul's five fields."""
     condensers: Many[CondenserName] = sparse(("summary",), min_length=1)
-    """`summary`, `drop_oldest`, `mask_observations`, or `module:name` on the worker; the first that makes enough
-    room is taken."""
+    """Condensers in the order in which they are tried; the first that makes enough room is used. `summary`,
+    `drop_oldest`, `mask_observations`, or `module:name` on the worker."""
 
     @model_validator(mode="after")
     def _keeps_less_than_it_triggers_at(self) -> "ContextConfig":
@@ -162,18 +167,20 @@ class ContextConfig(Value):
 
 
 class AgentContext(Value):
-    """What stands around the agent's own prompt in the system prompt of a conversation."""
+    """What the system prompt contains around the agent's own prompt."""
 
     system_prefix: str = sparse("")
+    """Text before the agent's own prompt."""
     system_suffix: str = sparse("")
+    """Text after the agent's own prompt and its skills."""
     prompt_template: str | None = sparse(None, max_length=100_000)
-    """Text with {prefix}, {system_prompt}, {skills} and {suffix} where they belong, or the name of such a text on the
-    worker; None = one below the other."""
+    """Template of the system prompt: text with {prefix}, {system_prompt}, {skills} and {suffix}, or the name of a
+    template on the worker. None = these four parts in this order."""
     knowledge: Many[Knowledge] = sparse((), max_length=50)
-    """Texts that follow a request when it names what they are about, and triggers for skills in folders."""
+    """Texts that Longhaul adds to a request that names their subject, and triggers for skills in folders."""
     repo_skills: bool = sparse(False)
-    """The workspace's own instructions (AGENTS.md, microagents/repo.md) stand among the skills. Whoever can write to
-    the workspace can write them."""
+    """Add the workspace's own instructions (AGENTS.md, microagents/repo.md) to the skills. Anybody who can write to the
+    workspace can write these instructions."""
 
     @model_validator(mode="after")
     def _template_can_be_used(self) -> "AgentContext":
@@ -183,15 +190,15 @@ class AgentContext(Value):
 
 
 class Secrets(Value):
-    """Which of the workers' secrets its tools are given, by name. Values never leave a worker."""
+    """The workers' secrets that the agent's tools get, by name. Values never leave a worker."""
 
     allow: Many[str] = sparse((), max_length=100)
-    """For every tool."""
+    """Secrets for every tool."""
     tools: Given[dict[str, tuple[str, ...]], Mapping[str, Sequence[str]]] = sparse({})
-    """For one tool, beside those."""
+    """Further secrets for one tool, by the tool's name."""
     mark: bool = sparse(False)
-    """What the models write is recorded with `[secret NAME]` in the place of a value, and a worker puts the value in
-    when the tool runs, where the tool is given it. Off: the session keeps what runs beside what is shown."""
+    """Longhaul records `[secret NAME]` instead of a value that a model writes. A worker inserts the value when a tool
+    runs that gets the secret. Off: the session stores what runs next to what is shown."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -234,87 +241,98 @@ Middlewares = Annotated[tuple[str, ...], NAMES, Field(max_length=50), AfterValid
 
 
 class AgentSpec(Value):
-    """Everything about an agent that a session records at its start."""
+    """An agent's settings. A session records them at its start."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True, hide_input_in_errors=True)
     name: str = Field(default="longhaul", min_length=1, max_length=200)
-    """As sessions are found by; in an agent file it is the file's name, where none is given."""
+    """Name of the agent, by which sessions are found. In an agent file the default is the file's name."""
     system_prompt: str = "You are a careful software agent. Use the tools to find out; do not guess."
+    """Instructions for the model."""
     custom_agent: str = sparse("", max_length=100)
-    """Code of the workers' operator that makes its replies, in the place of a model; empty: a model reasons and acts.
-    What the code asks its model is asked of `model`, which it may do without."""
+    """Name of your code on the workers that makes the replies instead of a model. Empty: a model reasons and acts. If
+    the code calls a model, it calls `model`, which may be empty otherwise."""
     custom_agent_config: dict[str, bool | int | float | str] = sparse({}, max_length=50)
-    """What that code reads as `CustomAgentSession.config`."""
+    """Settings for that code, which it reads as `CustomAgentSession.config`."""
     model: FullModelName = Field(default="", max_length=1000)
-    """`anthropic:NAME`, `openai:NAME` (Responses), `openai-chat:NAME` (Chat Completions), `scripted:FILE`; or the name
-    of a profile, of `models` or of the workers' operator."""
+    """`anthropic:NAME`, `openai:NAME` (Responses), `openai-chat:NAME` (Chat Completions), `scripted:FILE`, or the name
+    of a profile in `models` or in the workers' settings."""
     models: dict[str, ModelProfile] = sparse({}, max_length=50)
-    """The agent's own profiles of models, by name."""
+    """The agent's own model profiles, by name."""
     tools: Given[Names, Sequence[str | CodeWithName]] = stated(DEFAULT_TOOLS)
-    """Those that it may call, by name, also of modules of the workers; and Temporal tools by their target."""
+    """Tools that the agent may call, by name: Longhaul's, those in modules of the workers, and Temporal tools by their
+    target."""
     temporal_tools: dict[str, TemporalTool] = sparse({}, max_length=MOST_TOOLS)
-    """Of these tools, by name: activities, workflows and Nexus operations of the user's own workers."""
+    """Temporal tools among `tools`, by name: activities, workflows and Nexus operations of your own workers."""
     tool_groups: dict[str, ToolGroup] = sparse({}, max_length=50)
-    """Further tools by group, which the agent itself switches on and off. `plan_related` is the plan notebook, where it
-    names no other tools."""
+    """Further tools in groups, which the agent switches on and off. `plan_related` is the plan notebook, if it names no
+    other tools."""
     mcps: Many[MCPClient] = sparse((), max_length=20)
-    """MCP servers whose tools it has beside these."""
+    """MCP servers whose tools the agent has too."""
     postprocess: dict[str, str] = sparse({}, max_length=200)
-    """By tool, also of a server: the function of its workers that has what a call came to before it is shortened."""
+    """Functions on the workers that change a tool's result before it is shortened, by the tool's name. Tools of MCP
+    servers count too."""
     agents: dict[str, "AgentSpec"] = sparse({}, max_length=MOST_AGENTS)
-    """Sub-agents that it may start, by name; with them it has the tool `Agent`."""
+    """Sub-agents that the agent may start, by name. The agent then has the tool `Agent`."""
     description: str = sparse("", max_length=2_000)
-    """Of a sub-agent: what it is for. The agent that may start it reads this."""
+    """What a sub-agent is for. Its lead reads this."""
     max_children: int = sparse(20, ge=1, le=MOST_CHILDREN)
-    """Sub-agents that it may start in one reply."""
+    """Most sub-agents that the agent may start in one reply."""
     permission: PermissionContext = Field(default_factory=PermissionContext)
+    """How much the agent may do without approval."""
     llm_config: ModelConfig = Field(default_factory=ModelConfig, alias="model_config")
+    """How models are called."""
     react_config: ReActConfig = Field(default_factory=ReActConfig)
+    """How many rounds a reply has, and when it ends early."""
     context_config: ContextConfig = Field(
         default_factory=ContextConfig, exclude_if=lambda config: config == ContextConfig()
     )
+    """When and how Longhaul compresses the context."""
     middlewares: Given[Middlewares, Sequence[str | CodeWithName]] = sparse(())
-    """Of those that its workers offer, the outermost first."""
+    """Middlewares by name, of those that the workers offer; the first is the outermost."""
     stuck: StuckConfig = sparse(StuckConfig())
-    """When it counts as going round in circles."""
+    """When a reply counts as going in circles."""
     budget: Budget | None = sparse(None)
-    """What a session of it may spend, over all of its replies; None: as much as it takes."""
+    """What one session may spend, over all of its replies. None: no limit."""
     team: str = sparse("", max_length=100)
-    """Whose inbox its calls are in: `longhaul inbox --team`."""
+    """Team whose inbox shows the agent's calls: `longhaul inbox --team`."""
     priority: int | None = sparse(None, ge=1, le=5)
-    """Where tasks wait for a worker, those of priority 1 go first and those of 5 last; None = 3, or that of the
-    workflow that asks. It is the server that keeps the order."""
+    """Order in which waiting tasks go to a worker: priority 1 first, 5 last. None = 3, or the priority of the workflow
+    that asks. Temporal's server keeps the order."""
     fairness_key: str = sparse("", max_length=64)
-    """Sessions with one key share one turn of the workers with each other; empty: their user is the key, or their team
-    where they have no user."""
+    """Sessions with the same key share one turn at the workers. Empty: the key is the session's user, or its team if it
+    has no user."""
     skills: Many[str] = sparse((), max_length=20)
     """Folders on the worker with a SKILL.md, or with sub-folders that have one. A relative path is in the workspace.
-    `loader:NAME` is code of the workers' operator that brings skills; with one the agent has the tool Skill."""
+    `loader:NAME` names code on the workers that loads skills; the agent then has the tool Skill."""
     agent_context: AgentContext | None = sparse(None)
+    """What the system prompt contains around the agent's own prompt."""
     secrets: Secrets | None = sparse(None)
+    """The workers' secrets that the agent's tools get."""
     long_term_memory_mode: MemoryMode | None = sparse(None)
-    """How it remembers its user beyond the session: by its tools, before and behind each reply, or both; None: not."""
+    """How the agent remembers its user after a session ends: by tools, automatically before and after each reply, or
+    both. None: not at all."""
     knowledge_bases: Many[BaseName] = sparse((), max_length=20)
-    """Whose passages it may read, of those that its workers have."""
+    """Knowledge bases of the workers whose passages the agent may read."""
     knowledge_mode: MemoryMode = sparse("static_control")
-    """How it reads them: what fits stands behind each request, by its tool, or both."""
+    """How the agent reads them: matching passages come after each request, by a tool, or both."""
     inject_runtime_state: bool = sparse(False)
-    """Each reply begins with a hint behind the request: the time, and what is left of a window that is half full."""
+    """Add a reminder after each request: the time, and the room that is left once the window is half full."""
     sandbox: Sandbox = sparse("off")
-    """Around commands of Bash: those that run unasked, or all; what the workers want more strictly holds."""
+    """Run Bash commands in a sandbox: `proven` for those that run without approval, or `all`. If the workers' setting
+    is stricter, it counts."""
     sandbox_network: bool | None = sparse(None)
-    """Whether a command in a sandbox reaches the network; None = as the workers say."""
+    """A command in a sandbox may reach the network. None = as the workers' setting says."""
     on_unknown_outcome: Literal["tell", "ask"] = sparse("tell")
-    """When the outcome of a call is unknown: `tell` continues and the model reads so, `ask` waits for a person."""
+    """For a call of unknown outcome: `tell` continues and tells the model, `ask` waits for a person."""
     offloader: OffloaderName = sparse("workspace", max_length=1000)
-    """Where dropped text is kept: `workspace`, `redis`, `none`, or `module:name` on the worker."""
+    """Where dropped text is stored: `workspace`, `redis`, `none`, or `module:name` on the worker."""
     idle_close_seconds: int = sparse(604_800, ge=0, le=10**11)
-    """A session without work closes after it; the next message opens it again as it was. 0 = never."""
+    """Seconds without work after which a session closes. The next message opens it again as it was. 0 = never."""
     task_seconds: float | None = sparse(None, gt=0, le=1e9, allow_inf_nan=False)
-    """Of a sub-agent: its task ends then, whatever it is doing. By the clock on the wall, from when it is given; None =
+    """Seconds after which a sub-agent's task ends, whatever it is doing, counted from when the task is given. None =
     never."""
     workspace: Workspace | None = None
-    """None = a folder of the session's own in the worker's data directory."""
+    """Folder in which the tools work. None = the session's own folder in the worker's data directory."""
 
     @model_validator(mode="before")
     @classmethod

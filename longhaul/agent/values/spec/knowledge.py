@@ -126,13 +126,14 @@ TEXT_CAP_CHARS = 20_000
 
 
 class Knowledge(Value):
-    """A text that follows each request which has one of the triggers; or triggers for a skill that lies in a folder."""
+    """A text that Longhaul adds to each request with one of the triggers; or triggers for a skill in a folder."""
 
     name: str = Field(min_length=1, max_length=64)
     triggers: Many[Annotated[str, Field(max_length=TRIGGER_CAP_CHARS)]] = Field(min_length=1, max_length=TRIGGERS_CAP)
-    """As in a SKILL.md: a keyword, `kube*`, several words, or a task like `/deploy`."""
+    """Triggers as in a SKILL.md: a keyword, `kube*`, several words, or a task such as `/deploy`."""
     text: str = sparse("", max_length=TEXT_CAP_CHARS)
-    """Empty: that of the SKILL.md with this name, which goes first in any case."""
+    """The text. Empty: the text of the SKILL.md with this name. If such a SKILL.md exists, its text counts in any
+    case."""
 
     @field_validator("triggers")
     @classmethod

@@ -17,13 +17,14 @@ from longhaul.agent.values.spec.known_names import MCP, FullModelName
 
 
 class Sampling(Value):
-    """What one call of a tool of the server may have asked; all of it counts to the session's budget."""
+    """Limits for model calls that the server may request during one tool call. All of them count towards the session's
+    budget."""
 
     model: FullModelName = sparse("", max_length=1_000)
-    """Empty: the agent's."""
+    """Model that is called. Empty: the agent's model."""
     max_calls: int = sparse(5, ge=1, le=100)
     max_tokens: int = sparse(20_000, ge=1, le=10_000_000)
-    """Read and written, of all of these calls."""
+    """Input and output tokens of all these model calls."""
 
 
 class Sampled(OpenValue):
@@ -148,14 +149,15 @@ def worker_queue(task_queue: str, worker: str) -> str:
 
 
 class StdioMCPConfig(Value):
-    """A program of the worker's machine, which is spoken to through its input and output."""
+    """A program on the worker's machine. The worker talks to it through standard input and output."""
 
     command: str = Field(min_length=1, max_length=1_000)
     args: Given[Words, Sequence[str]] = sparse(())
     env: dict[str, str] = sparse({}, max_length=50)
-    """Beside the few variables that every command has. `[secret NAME]` stands for a secret of the worker's."""
+    """Environment variables, besides the few that every command has. `[secret NAME]` stands for a secret of the
+    worker."""
     cwd: str | None = sparse(None, max_length=1_000)
-    """Absolute; None = a folder of the worker's own."""
+    """Working directory, an absolute path. None = a folder of the worker's own."""
 
     @model_validator(mode="after")
     def _can_be_started(self) -> "StdioMCPConfig":
@@ -170,16 +172,17 @@ class StdioMCPConfig(Value):
 
 
 class HttpMCPConfig(Value):
-    """A server by its address: Streamable HTTP, or SSE where the path ends in `/sse`."""
+    """A server by its address: Streamable HTTP, or SSE if the path ends in `/sse`."""
 
     model_config = ConfigDict(hide_input_in_errors=True)  # a key may be written out where its mark belongs
 
     url: str
-    """At most 1,000 characters. In the values of its query `[secret NAME]` stands for a secret of the worker's."""
+    """Address, at most 1,000 characters. In query values `[secret NAME]` stands for a secret of the worker."""
     headers: dict[str, str] = sparse({}, max_length=20)
-    """`[secret NAME]` stands for a secret of the worker's: what is written out here is in the session's history."""
+    """HTTP headers. `[secret NAME]` stands for a secret of the worker; any other value is stored in the session's
+    history."""
     timeout: float = sparse(30.0, gt=0, le=600)
-    """Seconds for a connection, and until an answer that is due at once begins."""
+    """Seconds for a connection, and until an immediate answer begins."""
 
     @field_validator("url")
     @classmethod
@@ -225,22 +228,22 @@ MCPConfig = Annotated[
 
 
 class MCPClient(Value):
-    """One server, whose tools the agent has under the names `mcp__NAME__TOOL`."""
+    """One MCP server. The agent has its tools under the names `mcp__NAME__TOOL`."""
 
     model_config = ConfigDict(hide_input_in_errors=True)
 
     name: str = Field(min_length=1, max_length=30)
     is_stateful: bool = sparse(False)
-    """One process, or one session of the server, for all calls of a session; else each call has its own."""
+    """One process, or one server session, for all calls of a session. Off: each call has its own."""
     mcp_config: MCPConfig | None = sparse(None)
-    """None = what the workers' operator has put under this name."""
+    """Where the server is. None = as the workers' settings say for this name."""
     enable_tools: Given[Words | None, Sequence[str] | None] = sparse(None)
-    """The server's own names of the tools that the agent has; None = all."""
+    """Tools that the agent has, by the server's own names. None = all."""
     disable_tools: Many[str] = sparse((), max_length=1_000)
     execution_timeout: float = sparse(600.0, gt=0, le=86_400)
-    """Seconds for a call."""
+    """Seconds that one call may take."""
     sampling: Sampling | None = sparse(None)
-    """How far it may have a model asked in its name; None: not at all."""
+    """Whether and how much the server may request model calls. None: not at all."""
 
     @field_validator("name")
     @classmethod

@@ -123,35 +123,36 @@ IDENTITY = "identity"
 
 
 class ModelProfile(Value):
-    """One model. What it says counts before `[model_config]`, which is for all models of an agent."""
+    """A model under a name of your own. Its settings take precedence over `[model_config]`, which is for all models of
+    an agent."""
 
     provider: str
-    """`anthropic`, `openai`, `openai-chat`, `qwen`, `xai`, `ai:VENDOR`, `scripted`, or one of the clouds: which API is
-    spoken, and how a worker signs in."""
+    """Which API the model has and how a worker signs in: `anthropic`, `openai`, `openai-chat`, `qwen`, `xai`,
+    `ai:VENDOR`, `scripted`, or a cloud."""
     model: str = Field(min_length=1, max_length=500)
-    """The server's own name of it."""
+    """Name of the model at the server."""
     base_url: str | None = sparse(None, max_length=1_000)
-    """None = the provider's own environment variable or address."""
+    """Address of the server. None = the provider's environment variable or address."""
     api_key_env: str | None = sparse(None, max_length=200)
-    """Name of the worker's variable with the key, `none`, or of clouds `identity`: the worker signs in as what it runs
-    as. None = the provider's usual one at the provider's own address. In an agent, the operator has to have listed the
-    pair."""
+    """Name of the worker's variable with the key, `none`, or for clouds `identity`: the worker signs in as the account
+    that it runs as. None = the provider's usual variable, at the provider's own address. For an agent's profile, the
+    workers' operator must list the pair of key and address."""
     region: str | None = sparse(None, max_length=63)
-    """Of AWS, as `us-east-1`, or of Google Cloud, as `us-east5` or `global`."""
+    """Region of AWS, such as `us-east-1`, or of Google Cloud, such as `us-east5` or `global`."""
     project: str | None = sparse(None, max_length=63)
-    """Of Google Cloud."""
+    """Project of Google Cloud."""
     api_version: str | None = sparse(None, max_length=63)
-    """Of Azure, as `2025-04-01-preview`; None = the API that has no dates, `/openai/v1`."""
+    """Version of Azure's API, such as `2025-04-01-preview`. None = the undated API, `/openai/v1`."""
     family: str | None = sparse(None, max_length=200)
-    """The maker's name of the model, where `model` is a gateway's or one's own: `claude-opus-4-8`, `gpt-5.1`; `other`
-    for none of those that are known. None = `model` tells it."""
+    """The maker's name of the model, if `model` is a gateway's name or your own: `claude-opus-4-8`, `gpt-5.1`; `other`
+    for an unknown model. None = `model` says it."""
     headers: dict[str, str] = sparse({}, max_length=20)
     betas: Many[str] = sparse((), max_length=20)
-    """For the header `anthropic-beta`, beside those that are needed anyway."""
+    """Values for the header `anthropic-beta`, besides those that Longhaul needs."""
     extra_body: dict[str, JsonValue] = sparse({}, max_length=50)
     """Further fields of the request's body."""
     effort: EffortName | None = sparse(None)
-    """As `reasoning_effort` of `[model_config]`."""
+    """As `reasoning_effort` in `[model_config]`."""
     temperature: float | None = sparse(None, ge=0, le=2)
     top_p: float | None = sparse(None, ge=0, le=1)
     seed: int | None = sparse(None, ge=-(2**63), lt=2**63)
@@ -159,19 +160,19 @@ class ModelProfile(Value):
     verbosity: Literal["low", "medium", "high"] | None = sparse(None)
     service_tier: str | None = sparse(None)
     background: bool | None = sparse(None)
-    """OpenAI makes the answer whether or not the worker listens, and keeps it for some minutes: after a crash another
-    worker picks it up. Not for accounts that keep nothing."""
+    """OpenAI produces the answer even if the worker stops listening, and stores it for some minutes. After a crash
+    another worker fetches it. Not for accounts that store nothing."""
     cache_ttl: Literal["5m", "1h"] | None = sparse(None)
-    """How long Anthropic keeps what it has read. Written for an hour it costs 2 instead of 1.25 times the price of
-    input, and outlives an approval that takes longer than five minutes."""
+    """How long Anthropic caches what it has read. One hour costs 2 instead of 1.25 times the input price, but the cache
+    survives an approval that takes more than five minutes."""
     token_field: Literal["max_tokens", "max_completion_tokens"] | None = sparse(None)
-    """What the server calls the limit of output. None = `max_completion_tokens` at OpenAI's own address."""
+    """The server's name for the limit of output tokens. None = `max_completion_tokens` at OpenAI's own address."""
     max_output_tokens: int | None = sparse(None, ge=1, le=10**15)
-    """Of an answer, where the agent wants more."""
+    """Limit of output tokens for one answer, if the agent's limit is higher."""
     context_length: int | None = sparse(None, ge=1_000, le=10**15)
-    """Tokens that the window holds; None = known from the family."""
+    """Size of the window in tokens. None = known from the family."""
     prices: Price | None = sparse(None)
-    """In the workers' `longhaul.toml` alone, for the metric of costs."""
+    """Prices for the metric of costs. Only in the workers' `longhaul.toml`."""
 
     @field_validator("provider")
     @classmethod

@@ -29,27 +29,27 @@ _LONGEST = 200
 
 
 class TemporalTool(Value):
-    """What has to be known of a tool that runs on workers of the user's, in whatever language they are written."""
+    """A tool that runs on your own workers, in whatever language they are written."""
 
     target: str = Field(max_length=1_000)
     """`activity:NAME@QUEUE`, `workflow:NAME@QUEUE` or `nexus:ENDPOINT/SERVICE/OPERATION`."""
     description: str = sparse("", max_length=10_000)
-    """For the model: what the tool does."""
+    """What the tool does. The model reads this."""
     input_schema: dict[str, Any] | None = sparse(None)
-    """JSON Schema of its arguments, an object; None: the workers' `activity_tool` of this target has it."""
+    """JSON Schema of the arguments, an object. None: the `activity_tool` of this target on the workers has it."""
     parameters: Many[str] = sparse((), max_length=50)
-    """Properties of the arguments in the order of the code's parameters; empty: the code takes one object."""
+    """Properties of the arguments, in the order of the code's parameters. Empty: the code takes one object."""
     effect: Effect = sparse(Effect.ONCE)
-    """What happens when a call runs twice: `read` and `idempotent` calls are tried again, `once` calls never."""
+    """Whether a call may run twice: `read` and `idempotent` calls are tried again, `once` calls never."""
     read_only: bool = sparse(False)
-    """For permission: no call of it changes anything."""
+    """No call of the tool changes anything; permission depends on it."""
     untrusted: bool = sparse(False)
-    """Its results are what others wrote: a page, a mail."""
+    """The results contain untrusted text from others, such as a page or a mail."""
     timeout_seconds: float | None = sparse(None, gt=0, le=LONGEST_SECONDS)
-    """How long one attempt of an activity may take (None: 600 s); of a workflow or an operation, the whole of it (None:
-    30 days)."""
+    """Seconds that one attempt of an activity may take (None: 600), or a whole workflow or operation (None: 30
+    days)."""
     heartbeat_seconds: float | None = sparse(None, gt=0, le=86_400)
-    """Of an activity that reports that it lives: silent for longer, its worker counts as lost."""
+    """For an activity that sends heartbeats: seconds without a heartbeat after which its worker counts as lost."""
 
     @field_validator("target")
     @classmethod

@@ -25,43 +25,45 @@ IMAGE_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 
 
 class Seal(Value):
-    """The sandbox that all tools of a workspace work in. Of limits the lower one holds, the worker's or its own."""
+    """Limits of the sandbox in which all tools of a workspace work. The lower of the worker's limit and this one
+    counts."""
 
     network: bool = sparse(False)
-    """Whether they reach it, where the worker allows that too."""
+    """Tools may reach the network, if the worker allows that too."""
     memory_mb: int | None = sparse(None, ge=64, le=10**12)
-    """Of each process."""
+    """Memory of each process."""
     processes: int | None = sparse(None, ge=1, le=10**12)
-    """Of the worker's user; it binds no worker that runs as root."""
+    """Processes of the worker's user. The limit does not bind a worker that runs as root."""
     file_mb: int | None = sparse(None, ge=1, le=10**12)
-    """Of each file that is written. What is not in the workspace lies in memory, 256 MB of it."""
+    """Size of each file that is written. Files outside the workspace are in memory, 256 MB in all."""
     workspace_mb: int | None = sparse(None, ge=1, le=10**12)
-    """Of all files in it together: above, calls that may write are refused."""
+    """Size of all files in the workspace together. Above it, calls that may write are refused."""
     image: str = sparse("", pattern=rf"^({IMAGE_NAME})?$")
-    """Name of one that the workers' operator lists: each call has a container of it. Empty: bubblewrap, and the
-    programs of the worker's machine."""
+    """Name of a container image that the workers' operator lists; each call gets a container of it. Empty: bubblewrap,
+    with the programs of the worker's machine."""
 
 
 class Workspace(Value):
-    """Where the tools work. Each worker that touches it proves by a marker file that it sees the same files."""
+    """Folder in which the tools work. A marker file proves that each worker sees the same files."""
 
     root: str
-    """Absolute path on the worker's machines."""
+    """Absolute path on the workers' machines."""
     place: Literal["shared", "local", "worktree", "sandbox"] = sparse("shared")
-    """`shared`: all workers of the queue see it. `local`: only those of one host, for which it waits. `worktree`: the
-    session works in a git working tree of its own, on a branch of its own, of the repository at `root`; a sub-agent
-    may leave the root out, and means that of the session that starts it. `sandbox`: all tools work in a sandbox in
-    which nothing but the root is there."""
+    """`shared`: all workers of the queue see the folder. `local`: only workers of one host see it, and the session
+    waits for them. `worktree`: the session works in its own git working tree, on its own branch, of the repository at
+    `root`. A sub-agent may leave out `root`; it then means its lead's. `sandbox`: all tools work in a sandbox that
+    contains nothing but `root`."""
     seal: Seal = sparse(Seal())
-    """Of a sandbox."""
+    """Limits of the sandbox, for `sandbox`."""
     host: str = sparse("", max_length=LONGEST_HOST)
-    """Of a local one: the name under which its workers run (`LONGHAUL_HOST`). A working tree may lie on one too."""
+    """Name of the host, for `local`: its workers run with this `LONGHAUL_HOST`. A working tree may be on one host
+    too."""
     at: str = sparse("", pattern=r"^([0-9a-f]{40}|files)?$")
-    """Of a working tree: the commit whose files it begins with, or the clone of a folder that is no repository; `files`
-    = as they are at `root` when it is made, also what is not committed; empty = what is checked out there."""
+    """Where a working tree starts: a commit, or the clone of a folder that is no repository. `files` = the files at
+    `root` when the tree is created, uncommitted ones included. Empty = what is checked out there."""
     snapshots: bool = sparse(False)
-    """Where the root is a git repository, or on a file system with reflinks: its files are kept before each call that
-    may change any, for copies of the session that go back to a step."""
+    """Longhaul saves the files before each call that may change any, so that a copy of the session can go back to a
+    step. `root` must be a git repository, or on a file system with reflinks."""
 
     @model_validator(mode="after")
     def _the_same_for_every_worker(self) -> "Workspace":
