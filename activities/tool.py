@@ -21,29 +21,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a call works: the workspace and the session's working directory in it."""
+    """Where a call works: the workspace, and the session's working directory in it."""
 
     root: Path
     """Workspace root: absolute, symlinks resolved."""
     cwd: Path
-    """Working directory of the session, absolute; Bash may have moved it, also out of the root."""
+    """The session's working directory, absolute. Bash may have moved it, also out of the root."""
     offloaded: tuple[Path, ...] = ()
-    """Folders with what was offloaded for the session, links resolved: open to Read, Grep and Glob, to nobody else."""
+    """Folders with the session's offloaded text, links resolved. Only Read, Grep and Glob may open them."""
     ruled: tuple[str, ...] = ()
-    """Folders as the session's deny and ask rules spell them, absolute or below `~`: links in them are followed."""
+    """Folders as the session's deny and ask rules write them, absolute or below `~`. Links in them are followed."""
     closed: tuple[tuple[str, str], ...] = ()
-    """Tool and pattern of each deny and ask rule about paths: searches leave out what they match."""
+    """Tool and pattern of each deny and ask rule about paths. Searches leave out what they match."""
     opened: tuple[Path, ...] = ()
-    """Further folders that the agent works in as in the workspace, as it names them."""
+    """Further folders, as the agent names them, in which it works as in the workspace."""
     sandbox: Sandbox = "off"
     sandbox_network: bool | None = None
-    """What the agent wants around commands; the worker may want more."""
+    """Whether the agent lets sandboxed commands reach the network. The worker may be stricter."""
     seal: Seal | None = None
-    """The sandbox that all tools work in which say where they are found in it."""
+    """The sandbox for all tools that say where a sandbox finds them."""
     skills: tuple[str, ...] = ()
     """Folders and loaders of skills, as the agent names them."""
     owner: MemoryOwner = NOBODY
-    """Whose memories its tools may read and write."""
+    """Owner of the memories that the agent's tools may read and write."""
     session_id: str = ""
 
 
@@ -52,51 +52,51 @@ class ToolCall:
     """One run of one call."""
 
     id: str
-    """Unique in the session: the idempotency key."""
+    """Id of the call, unique in the session. Use it as an idempotency key."""
     arguments: dict[str, Any]
-    """Valid against the tool's schema."""
+    """The arguments, valid against the tool's schema."""
     place: Place
     analysis: CallAnalysis
-    """What the decision to run was based on. A tool that finds otherwise raises `NeedsDecision`."""
+    """The call analysis on which the decision to run is based. If the tool finds a difference, it raises
+    `NeedsDecision`."""
     attempt: int = 1
     confined: Confined = ""
-    """The sandbox that the decision to run it rests on; one that can't be had needs another decision."""
+    """The sandbox on which the decision to run is based. Without it, the call needs a new decision."""
     secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """Values by name, for this call alone: into the environment of what it starts, and nowhere else."""
+    """Secret values by name, for this call only. Put them into the environment of programs that you start, and nowhere
+    else."""
     masker: Masker = field(default=NO_SECRETS, repr=False)
-    """For output that is shortened while it comes: half of a secret would not be known again."""
+    """Masks secrets in output that is shortened while it arrives. Half of a secret could not be recognized later."""
     connection: str | None = None
     """As in `RunTool`."""
     knowledge_bases: tuple[str, ...] = ()
-    """That it may search."""
+    """Knowledge bases that the call may search."""
     asked: ServerAsked | None = None
-    """What its MCP server has asked a person, with the answers."""
+    """Questions of the call's MCP server to a person, with the answers."""
     model: "SideModel | None" = None
-    """What its MCP server may have asked."""
+    """Model that the call's MCP server may call."""
     snapshot: str = ""
     """As of `ToolReturned`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What a call came to. Text output is cut by the tool itself at its own cap."""
+    """The result of a call. The tool itself shortens text output to its own limit."""
 
     output: str | tuple[TextBlock | DataBlock, ...]
     failed: bool = False
-    """The tool ran and says that it did not work (exit code, no such file); the model reads why in `output`."""
+    """The tool ran but failed, as with an exit code or a missing file. The model reads the reason in `output`."""
     metadata: dict[str, Any] = field(default_factory=dict)
     cwd: Path | None = None
-    """The session's new working directory, when the call moved it."""
+    """The session's new working directory, if the call changed it."""
 
 
 class NeedsDecision(LonghaulError):
-    """The world is not as it was when the call was decided on (another cwd, file content, link target).
-
-    Raised before any effect; `analysis` are the new findings, and the session decides again.
-    """
+    """The world has changed since the call was decided: another working directory, file content or link target. Raise
+    it before any effect. `analysis` is the new call analysis; the session then decides again."""
 
     def __init__(self, analysis: CallAnalysis, reason: str, arguments: str | None = None) -> None:
-        """`arguments`: others, as JSON, with which it is to run; None = those that were decided on."""
+        """`arguments`: other arguments, as JSON, that the call should run with. None = the decided ones."""
         super().__init__(reason)
         self.analysis = analysis
         self.reason = reason
@@ -112,7 +112,8 @@ class NeedsInput(Exception):
 
 
 class ToolError(LonghaulError):
-    """The model's mistake or bad luck, in words that it can act on: becomes a result of state `error`."""
+    """A mistake of the model, or a failure, in words that the model can act on. It becomes a result of state
+    `error`."""
 
 
 class GivenUp(Exception):
@@ -126,14 +127,14 @@ class GivenUp(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a look at the world came to, and what was seen there, for the model and for people."""
+    """What a probe or an examination found, in words for the model and for people."""
 
     finding: Finding
     detail: str = ""
 
 
 class Tool:
-    """A tool with behaviour of its own. Subclass it, or use `@tool` of `activities.tools.function`."""
+    """A tool with its own behaviour. Subclass it, or use `@tool`."""
 
     name: str
     description: str
@@ -147,22 +148,22 @@ class Tool:
     child: bool = False
     """Its calls are tasks of sub-agents, which the session starts (`agent.decisions.subagent_start`)."""
     result_schema: dict[str, Any] | None = None
-    """Of an external tool: what its results have to fit, in the words of `agent.plain.json_schemas`; None =
-    anything."""
+    """JSON Schema of an external tool's results, as far as `agent.plain.json_schemas` knows it. None = anything."""
     timeout_seconds: float = 600.0
     untrusted: bool = False
-    """Its results are what others wrote: a page, a mail."""
+    """The results contain untrusted text from others, such as a page or a mail."""
     quick: bool = False
-    """It only reads, mostly in a moment, asks nothing of its session, and can't take its worker along."""
+    """The tool only reads, mostly in a moment, asks nothing of its session, and can't crash its worker."""
     sandboxed_from: str = ""
-    """The module in which a sandbox finds it, at the top, as an instance or a class; empty: it runs in the worker."""
+    """Module in which a sandbox finds the tool at the top level, as an instance or a class. Empty: the tool runs in the
+    worker."""
     target: TemporalTarget | None = None
-    """The session starts this code of the user's, and no worker of Longhaul's runs the tool."""
+    """Your code that the session starts. No worker of Longhaul runs the tool."""
     deadline: Deadline | None = None
-    """How long a call may wait for a person or an outside system, where the agent's settings do not name the tool."""
+    """How long a call may wait for a person or an external system, if the agent's settings do not name the tool."""
 
     def seconds_for(self, arguments: dict[str, Any]) -> float:
-        """How long a call with these arguments may take."""
+        """Seconds that a call with these arguments may take."""
         return self.timeout_seconds
 
     async def examine(self, arguments: dict[str, Any], place: Place) -> CallAnalysis:
@@ -170,26 +171,27 @@ class Tool:
         return CallAnalysis(cwd=str(place.cwd), read_only=self.read_only)
 
     async def run(self, call: ToolCall) -> ToolOutput:
-        """Do it. Raises ToolError (the model reads it), NeedsDecision, or anything else (becomes an error result).
+        """Run the call. Raises ToolError, which the model reads, or NeedsDecision; anything else becomes an error
+        result.
 
-        Cancellation arrives as `asyncio.CancelledError`; what was started must be dead when it leaves. Blocking work
-        belongs into `activities.process.threads.in_own_thread`, which notes a thread that could not be ended.
+        Cancellation arrives as `asyncio.CancelledError`; end everything that you started before you leave. Put blocking
+        work into `activities.process.threads.in_own_thread`, which notes a thread that could not be ended.
         """
         raise NotImplementedError(f"{type(self).__name__}.run: an external tool is never run here")
 
     async def probe(self, call: ToolCall) -> Found | Finding:
-        """Look whether this call happened, after its outcome was lost: `happened`, `did_not` or `unknown`.
+        """Check whether this call happened after its outcome was lost: `happened`, `did_not` or `unknown`.
 
-        Define it where the world can be asked (by `call.id`, best of all). It only reads, is called once or more, and
-        has 20 s; what it raises counts as `unknown`. `call.analysis` holds nothing but the folder.
+        Define it if the world can be asked, best by `call.id`. It only reads, may run several times, and has 20 s. An
+        error counts as `unknown`. `call.analysis` contains nothing but the folder.
         """
         return "unknown"
 
     @property
     def probes(self) -> bool:
-        """Whether there is a look of its own."""
+        """Whether the tool has a probe of its own."""
         return type(self).probe is not Tool.probe
 
 
 class ToolSetupError(BadSetup):
-    """The operator's mistake: a module that can't be loaded, a name that is wrong or taken."""
+    """A mistake in the worker's settings: a tool module can't be loaded, or a tool's name is wrong or taken."""

@@ -45,19 +45,17 @@ from longhaul.worker import build
 from longhaul.workflows.contract import DATA_CONVERTER, PendingCall, Status
 
 Line = str | Mapping[str, Any]
-"""What a scripted model says once: its text, or a table with the keys of docs/reference/script.md."""
+"""One answer of a scripted model: its text, or a table with the keys of docs/reference/script.md."""
 
 
 def calls(tool: str, text: str = "", /, **arguments: Any) -> dict[str, Any]:
-    """The line of a script that calls a tool: `calls("order", article="lamp")`, or with a text before the call."""
+    """A script line that calls a tool, after `text` if given: `calls("order", article="lamp")`."""
     return {"text": text, "tool_calls": [{"name": tool, "input": arguments}]}
 
 
 def scripted(lines: Iterable[Line]) -> str:
-    """A model that gives these answers, one to each of its calls: `AgentSpec(model=scripted(["Hello."]))`.
-
-    The file behind it goes when this process ends. Raises ScriptError, which names line and field.
-    """
+    """A model that gives these answers, one for each of its calls: `AgentSpec(model=scripted(["Hello."]))`. Longhaul
+    deletes the script's file when this process ends. Raises ScriptError, which names line and field."""
     tables = [{"text": line} if isinstance(line, str) else dict(line) for line in lines]
     written = "".join(json.dumps(table) + "\n" for table in tables)
     path = _scripts() / f"{hashlib.sha256(written.encode()).hexdigest()[:24]}.jsonl"
@@ -78,7 +76,7 @@ STARTING = timedelta(seconds=60)
 
 
 class GivenSettings(Settings):
-    """Settings as a test gives them; it reads no variable and no file, so that a test passes on every machine."""
+    """Settings that a test gives. They read no variable and no file, so that a test passes on every machine."""
 
     @classmethod
     def settings_customise_sources(
@@ -89,8 +87,8 @@ class GivenSettings(Settings):
 
 
 def settings_for(folder: Path, **given: Any) -> Settings:
-    """Of one test: a queue of its own, and all that is stored in `folder`. `models` may name scripts, which cost
-    nothing: `models={"team": scripted(["Hello."])}`. Raises BadSetup for a name that is no setting."""
+    """Settings for one test: its own task queue, and all data in `folder`. `models` may name scripts, which cost
+    nothing: `models={"team": scripted(["Hello."])}`. Raises BadSetup for an unknown setting."""
     if isinstance(models := given.get("models"), dict):
         free = {"provider": "scripted", "prices": {"input": 0, "output": 0}}
         given["models"] = {
@@ -108,14 +106,14 @@ class SeenCall:
 
     tool: str
     arguments: str
-    """JSON, as the model wrote it."""
+    """The arguments as JSON, as the model wrote them."""
     output: str
     state: str
-    """`success`, `error`, `denied`, `interrupted`, `unknown`; empty while there is no result."""
+    """`success`, `error`, `denied`, `interrupted` or `unknown`. Empty: the call has no result yet."""
     effect: str
-    """`read`, `idempotent` or `once`, as decided for this call; empty when no worker ran it."""
+    """`read`, `idempotent` or `once`, as decided for this call. Empty: no worker ran it."""
     decisions: tuple[DecisionMade, ...]
-    """Of people, the oldest first."""
+    """Decisions of people on the call, the oldest first."""
 
     @property
     def approvers(self) -> tuple[str, ...]:
@@ -124,16 +122,16 @@ class SeenCall:
 
 @dataclass(frozen=True)
 class SeenSession:
-    """What a session has done, for assertions."""
+    """What a session has done, as values for assertions."""
 
     calls: tuple[SeenCall, ...]
-    """In the order in which the model made them."""
+    """Tool calls, in the order in which the model made them."""
     transcript: tuple[str, ...]
-    """Each text that a person or the model said, as `user: Buy two lamps`."""
+    """Each text of a person or the model, as `user: Buy two lamps`."""
     usage: Usage
-    """Of all model calls."""
+    """Tokens of all model calls."""
     cost: float
-    """Dollars, by the setting `prices`; models without a price count as nothing."""
+    """Cost in US dollars, by the setting `prices`. Models without a price cost nothing."""
     status: Status
 
     @property
@@ -151,24 +149,24 @@ class SeenSession:
 
 @dataclass
 class AgentEnvironment:
-    """A server and a worker for one test, which has a task queue and folders of its own."""
+    """A server and a worker for one test, with its own task queue and folders."""
 
     client: Client
     settings: Settings
     skip_time: Callable[[timedelta], Awaitable[None]] | None = None
-    """None where the server cannot move time."""
+    """Moves the server's clock. None: the server can't move time."""
     _started: list[Session] = field(default_factory=list[Session])
 
     @property
     def app(self) -> Longhaul:
-        """The client that programs use."""
+        """The client, as programs use it."""
         return Longhaul(self.client, self.settings)
 
     def session(
         self, agent: AgentSpec | str | Path, says: Iterable[Line] | None = None, *, user: str = "", name: str = ""
     ) -> Session:
-        """A new session of an agent, or of an agent file. `says` replaces the agent's model by a scripted one.
-        `name`: the session's; without one, a name that no other test has."""
+        """A new session of an agent or an agent file. `says` replaces the agent's model by a scripted model. `name`:
+        name of the session; by default a name that no other test has."""
         spec = agent if isinstance(agent, AgentSpec) else load_agent(Path(agent))
         if says is not None:
             spec = spec.model_copy(update={"model": scripted(says)})
@@ -177,13 +175,13 @@ class AgentEnvironment:
         return session
 
     async def approve(self, session: Session, tool: str = "", *, by: str = "tester", reason: str = "") -> Msg:
-        """Approve the one call that waits, or the one of that tool, and return the reply's message: the last one, or
-        the one that says what it waits for next. A session that still works, or that a workflow has yet to start, is
-        waited for. Raises AssertionError if no call, or more than one, waits then."""
+        """Approve the one waiting call, or the one waiting call of `tool`, and return the reply's message: the last
+        message, or the one that says what the reply waits for next. Waits for a session that still works, or that a
+        workflow has not started yet. Raises AssertionError if no call, or more than one, waits then."""
         return await self._decide(session, tool, allow=True, by=by, reason=reason)
 
     async def deny(self, session: Session, tool: str = "", *, by: str = "tester", reason: str = "") -> Msg:
-        """The same for a denial."""
+        """Deny the one waiting call, or the one of `tool`, and return the reply's message as `approve` does."""
         return await self._decide(session, tool, allow=False, by=by, reason=reason)
 
     async def _decide(self, session: Session, tool: str, *, allow: bool, by: str, reason: str) -> Msg:
@@ -198,7 +196,7 @@ class AgentEnvironment:
         return await session.wait(call.reply_id)
 
     async def until_waiting(self, session: Session) -> None:
-        """Until the session waits for somebody, or has nothing to do. Raises AssertionError after a minute."""
+        """Wait until the session waits for somebody or has nothing to do. Raises AssertionError after a minute."""
         try:
             async with asyncio.timeout(STARTING.total_seconds()):
                 while not await session.has_started() or (await session.status()).status == "working":  # noqa: ASYNC110  it notifies nobody
@@ -209,9 +207,9 @@ class AgentEnvironment:
             ) from None
 
     async def move_time(self, by: timedelta) -> None:
-        """Move the server's clock on: timers and deadlines that fall due fire in their order, and the sessions of this
-        environment hear of them. `Session.wait` then gives the reply. Raises BadSetup where the server's clock is the
-        machine's."""
+        """Move the server's clock forward. Timers and deadlines that are due fire in order, and this environment's
+        sessions continue. `Session.wait` then returns the reply. Raises BadSetup if the server uses the machine's
+        clock."""
         if self.skip_time is None:
             raise BadSetup("move_time: this server keeps the machine's time; use the fixture longhaul_time_env instead")
         await self.skip_time(by)
@@ -220,7 +218,7 @@ class AgentEnvironment:
                 await session.status()  # answered once the session has done what its timers asked for
 
     async def seen(self, session: Session) -> SeenSession:
-        """What the session has done up to now."""
+        """What the session has done so far."""
         status, messages = await session.status(), [message async for message in session.transcript()]
         results = {b.id: b for message in messages for b in message.content if isinstance(b, ToolResultBlock)}
         made = [block for message in messages for block in message.content if isinstance(block, ToolCallBlock)]
@@ -240,7 +238,7 @@ class AgentEnvironment:
         )
 
     async def save(self, session: Session, folder: Path) -> Path:
-        """Write the session's recorded history for `replay`: `folder/AGENT-SESSION.json`."""
+        """Write the session's recorded history for `replay` to `folder/AGENT-SESSION.json`."""
         history = await self.client.get_workflow_handle(session.workflow_id).fetch_history()
         path = folder / f"{session.workflow_id.replace('/', '-')}.json"
 
@@ -252,8 +250,8 @@ class AgentEnvironment:
         return path
 
     async def end_sessions(self) -> None:
-        """Terminate the sessions of this environment that are open. Without their worker they would wait for ever, and
-        each inbox of a later test for them."""
+        """Terminate this environment's open sessions. Without a worker they would wait for ever, and each inbox of a
+        later test would wait for them."""
         open_ones = {session.workflow_id for session in self._started}
         with suppress(RPCError):  # a server that moves time has no index; then sub-agents are left to its end
             query = f"TaskQueue = '{self.settings.task_queue}' AND ExecutionStatus = 'Running'"
@@ -289,8 +287,8 @@ async def working(client: Client, settings: Settings) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def environment(client: Client, settings: Settings) -> AsyncIterator[AgentEnvironment]:
-    """An environment in this event loop, on a client of the caller's: `Client.connect(…)`, with plugins, or one of
-    `WorkflowEnvironment`. Its codec and failure converter stay."""
+    """An environment in this event loop, on your own client: `Client.connect(…)`, with plugins, or that of a
+    `WorkflowEnvironment`. The client keeps its codec and failure converter."""
     async with joined(client, settings) as of_sessions, working(of_sessions, settings):
         made = AgentEnvironment(of_sessions, settings)
         try:
@@ -323,7 +321,7 @@ class _ListsNothing(OutboundInterceptor):
 
 @asynccontextmanager
 async def time_server(program: str | None = None) -> AsyncIterator[WorkflowEnvironment]:
-    """Temporal's test server, whose clock moves when it is told to; without a program, the SDK downloads it. Raises
+    """Temporal's test server, whose clock moves on command. Without `program`, the SDK downloads it. Raises
     BadSetup."""
     try:
         server = await WorkflowEnvironment.start_time_skipping(
@@ -370,11 +368,11 @@ async def _connected(address: str, settings: Settings, *, has_index: bool) -> As
 
 
 async def replay(*recorded: Path | str, client: Client | None = None) -> None:
-    """Replay recorded sessions against the installed code: JSON files of `save` or of `temporal workflow show --output
-    json`, and folders of them. Needs no server; `client` is for sessions that are encrypted or stored large values.
+    """Replay recorded sessions against the installed code. Pass JSON files of `save` or of `temporal workflow show
+    --output json`, or folders of them.
 
-    Raises AssertionError, which names each session that would break and the reason; and if there is nothing
-    to replay.
+    No server is needed. `client` is for sessions that are encrypted or stored large values. Raises AssertionError,
+    which names each session that would break and why, and if there is nothing to replay.
     """
     paths = [Path(path) for path in recorded]
     files = [file for path in paths for file in ([path] if path.suffix == ".json" else sorted(path.glob("*.json")))]

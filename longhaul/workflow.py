@@ -47,8 +47,8 @@ with workflow.unsafe.imports_passed_through():
     )
 
 BAD_ASK = "BadAsk"
-"""Type of the ApplicationError that an ask ends with which can't be: of a field with a wrong value, or of a key that
-stands for another question."""
+"""Type of the ApplicationError for an invalid ask: a field has a wrong value, or the key belongs to another
+question."""
 LARGEST_START_BYTES = 1_500_000
 """Of an agent and a question together: the server takes no payload above 2 MiB."""
 LOOKS = (2, 10, 60, 600, 3_600)
@@ -76,7 +76,7 @@ class AgentsPlace:
 
 @dataclass(frozen=True)
 class UnknownCall:
-    """A tool call of which nobody knows yet whether it happened."""
+    """A tool call of unknown outcome."""
 
     call_id: str
     tool: str
@@ -85,40 +85,40 @@ class UnknownCall:
 
 @dataclass(frozen=True)
 class AskResult(Generic[T]):
-    """How an ask has ended. What became of the agent's work is a value, and never an exception."""
+    """How an ask ended. What happened to the agent's work is a value, never an exception."""
 
     state: AskState
-    """`success`; `error`: it did not complete; `interrupted` by somebody; `timeout` of the ask; `lost`: its session was
-    ended from outside; `busy`: the session was, and the ask did not want to wait."""
+    """`success`; `error`: the agent did not complete; `interrupted`: somebody interrupted it; `timeout`: the ask's time
+    was over; `lost`: somebody ended the session; `busy`: the session was busy and the ask did not want to wait."""
     words: str
-    """The agent's last words; after a failure the reason before them."""
+    """The agent's last words; after a failure, the reason first."""
     value: T | None
-    """What `structured` has asked for; None unless the state is `success`."""
+    """The value that `structured` asked for. None unless the state is `success`."""
     session: str
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float | None = None
-    """Dollars; None where the agents' workers know no price."""
+    """Cost in US dollars. None: the agents' workers know no price."""
     unknown: tuple[UnknownCall, ...] = ()
-    """A person resolves them in the session, which stays open for that."""
+    """Calls of unknown outcome. The session stays open until a person resolves them."""
 
 
 class AskOptions(TypedDict, total=False):
     session: str
-    """Name of the session; by default one of the ask's own."""
+    """Name of the session. By default the ask has its own session."""
     user: str | None
     budget: Budget | None
-    """In place of the agent's own; a session that is there keeps its budget."""
+    """Budget instead of the agent's. A session that exists keeps its budget."""
     priority: int
-    """Of a session that begins: 1 first, 5 last; by default the agent's own, or that of this workflow."""
+    """Priority of a new session: 1 first, 5 last. By default the agent's, or this workflow's."""
     timeout: timedelta | None
-    """After it the agent is interrupted, and the state is `timeout`."""
+    """Time after which Longhaul interrupts the agent, and the state is `timeout`."""
     name: str
-    """Of the ask: the same one finds the same ask, in each run of this workflow id."""
+    """Name of the ask. In every run of this workflow id, the same name finds the same ask."""
     when_busy: Literal["queue", "refuse"]
-    """What to do where the session makes a reply for somebody else."""
+    """What to do if the session works on a reply for somebody else: wait, or end as `busy`."""
     task_queue: str
-    """Of the agents' worker; by default the plugin's, or `longhaul`."""
+    """Task queue of the agents' worker. By default the plugin's, or `longhaul`."""
 
 
 Question = str | Msg | Sequence[Msg]
@@ -133,11 +133,11 @@ async def ask(
     agent: AgentSpec, text: Question, *, structured: Mapping[str, Any] | None = None, **options: Unpack[AskOptions]
 ) -> AskResult[Any]: ...
 async def ask(agent: AgentSpec, text: Question, *, structured: Any = None, **options: Unpack[AskOptions]) -> Any:
-    """Ask an agent, and wait for the end of its reply: for seconds, or for the weeks that people take to approve.
+    """Ask an agent, and wait until its reply has ended: for seconds, or for the weeks that people take to approve.
 
-    `structured`: a pydantic model, a dataclass or a JSON schema of an object that the answer has to fit. A cancelled
-    ask interrupts the agent and gives it 30 seconds to end. Raises a non-retryable ApplicationError of type `BadAsk`
-    for what can't be asked.
+    `structured`: a pydantic model, a dataclass, or a JSON schema of an object that the answer has to fit. If the ask is
+    cancelled, Longhaul interrupts the agent and gives it 30 seconds to end. Raises a non-retryable ApplicationError of
+    type `BadAsk` if the ask is invalid.
     """
     return await (await start(agent, text, structured=structured, **options)).result()
 
@@ -151,7 +151,8 @@ async def start(
     agent: AgentSpec, text: Question, *, structured: Mapping[str, Any] | None = None, **options: Unpack[AskOptions]
 ) -> "RunningAsk[Any]": ...
 async def start(agent: AgentSpec, text: Question, *, structured: Any = None, **options: Unpack[AskOptions]) -> Any:
-    """As `ask`; returns when the session has the question. An ask of this name that is there is found again."""
+    """Ask as `ask` does, but return as soon as the session has the question. An ask with the same name is found
+    again."""
     asks = _asks()
     order = _read(asks, agent, text, structured, cast(dict[str, Any], options))
     running = asks.running.get(order.body.request_id)
@@ -164,7 +165,7 @@ async def start(agent: AgentSpec, text: Question, *, structured: Any = None, **o
 
 
 def session(agent: AgentSpec | str, session: str, *, user: str | None = None) -> "RunningSession":
-    """A session by its names, to speak to while it works; an agent may be given by its name."""
+    """A session by its names, to send messages to while it works. `agent` may be the agent's name."""
     name = agent if isinstance(agent, str) else getattr(agent, "name", None)
     if not isinstance(name, str) or not name:
         _refuse("agent", agent, "is no agent; give an AgentSpec or the name of an agent")
@@ -175,27 +176,31 @@ def session(agent: AgentSpec | str, session: str, *, user: str | None = None) ->
 
 @dataclass(frozen=True)
 class RunningSession:
-    """A session that is open. Methods send a signal, and return whether somebody is there to read it."""
+    """An open session. Methods send a signal, and return whether the session is there to read it."""
 
     workflow_id: str
     session_id: str
 
     async def say(self, text: Question, *, when: When = "queue") -> bool:
-        """Say something to the agent. While it makes a reply: as its next request (`queue`), within that reply at its
-        next step (`now`), or in its place (`interrupt`)."""
+        """Send a message to the agent. If a reply is under way, the message is the next request (`queue`), joins that
+        reply at its next step (`now`), or replaces it (`interrupt`)."""
         if when not in get_args(When):
             _refuse("when", when, f"is no time; it is one of {', '.join(get_args(When))}")
         request = str(workflow.uuid4())
         return await self._signal("submit", {"messages": _messages(text), "when": when, "request_id": request})
 
     async def interrupt(self, text: Question | None = None, *, request_id: str | None = None) -> bool:
-        """End the reply that is being made, or that of a request; a text becomes the next request."""
+        """End the reply that is under way, or the reply to the request with this id. `text` becomes the next
+        request."""
         body: dict[str, Any] = {} if text is None else {"message": _messages(text)}
         return await self._signal("interrupt", body if request_id is None else {**body, "request_id": request_id})
 
     async def decide(self, call_id: str, *, allow: bool, reason: str = "", approver: str = "") -> bool:
-        """Allow or deny a call that waits for a person. `approver`: who has decided; by default this workflow. A
-        decision that has to be signed is refused by the session: sign it outside of workflow code."""
+        """Allow or deny a call that waits for a person.
+
+        `approver`: who decided; by default this workflow. If the decision must be signed, the session refuses it: sign
+        outside of workflow code.
+        """
         decision = {"call_id": call_id, "decision": "allow" if allow else "deny", "reason": reason}
         by = approver or f"workflow {workflow.info().workflow_id}"[: ids.MAX_ID_CHARS]
         return await self._signal("confirm", {"decisions": [decision], "approver": by})
@@ -205,7 +210,7 @@ class RunningSession:
 
 
 class RunningAsk(Generic[T]):
-    """An ask that goes on while the workflow does other things."""
+    """An ask that continues while the workflow does other things."""
 
     def __init__(self, asks: "_Asks", order: "_Order") -> None:
         self.session = RunningSession(order.workflow_id, order.start.session_id)
@@ -221,7 +226,8 @@ class RunningAsk(Generic[T]):
             self._task.result()  # what kept it from beginning
 
     async def result(self) -> AskResult[T]:
-        """How it has ended, as soon as it has; asked again, the same. Raises as `ask` does."""
+        """Wait for the end of the ask, and return how it ended. A second call returns the same. Raises as `ask`
+        does."""
         return cast(AskResult[T], await self._or_end(self._result()))
 
     async def _result(self) -> AskResult[Any]:

@@ -265,14 +265,15 @@ _running: ContextVar[Notes] = ContextVar("notes of the running call")
 
 
 def note(value: Any) -> None:
-    """Remember how far this call has come: any JSON value, in place of the one before. It leaves the worker with the
-    next heartbeat, within a second. ValueError for one that is too long, TypeError for what is no JSON."""
+    """Save how far this call has come: any JSON value, which replaces the one before. The next heartbeat takes it to
+    the server within a second. Raises ValueError if it is too long, TypeError if it is no JSON."""
     if notes := _running.get(None):
         notes.note(value)
 
 
 def noted() -> Any:
-    """What was noted last, by this attempt or by the one before it that was cut short; None when there is nothing."""
+    """The value that was noted last, by this attempt or by an attempt before it that was cut short. None: there is
+    none."""
     notes = _running.get(None)
     return notes.noted() if notes else None
 

@@ -169,11 +169,12 @@ _given: ContextVar[Mapping[str, str]] = ContextVar("secrets of the running call"
 
 
 class SecretsSetupError(BadSetup):
-    """The operator's mistake: a secret that can't be kept, named without its value."""
+    """A mistake in the worker's settings: a secret that can't be kept, or that is named without a value."""
 
 
 def secret(name: str) -> str:
-    """For functions under `@tool`: the value of a secret that the agent allows this tool. ToolError otherwise."""
+    """The value of a secret that the agent allows this tool, for functions under `@tool`. Raises ToolError if the tool
+    does not get it."""
     given = _given.get({})
     if name not in given:
         raise ToolError(f"this call was given no secret {name!r}; the agent's [secrets] must allow it")

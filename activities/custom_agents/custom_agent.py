@@ -16,11 +16,11 @@ from longhaul.agent.values.subagents import AGENT
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """What a call of a tool came to, or the task of another agent, as it is recorded."""
+    """The recorded result of a tool call, or of a sub-agent's task."""
 
     text: str
     state: str = "success"
-    """success, error, denied, interrupted or unknown."""
+    """`success`, `error`, `denied`, `interrupted` or `unknown`."""
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
 
     @property
@@ -30,7 +30,7 @@ class CallResult:
 
 @dataclass(frozen=True, slots=True)
 class CustomAgentCall:
-    """Await it, or give it to `CustomAgentSession.together`."""
+    """A call to make. Await it, or pass it to `CustomAgentSession.together`."""
 
     tool: str
     arguments: str
@@ -73,7 +73,7 @@ Asked = tuple[CustomAgentCall, ...] | Thought | CustomAgentWords
 
 
 class CustomAgentSession:
-    """What a custom agent may ask of its session. Each thing that is awaited is one recorded step."""
+    """What a custom agent may ask of its session. Each awaited call is one recorded step."""
 
     def __init__(
         self,
@@ -83,58 +83,58 @@ class CustomAgentSession:
         config: Mapping[str, bool | int | float | str] | None = None,
     ) -> None:
         self.heard = heard
-        """What was said before this request, by people, other agents and the agent itself, oldest first."""
+        """Messages before this request, of people, other agents and the agent itself, the oldest first."""
         self.structured_schema = schema
-        """The form that the answer has to fit; None = words. A dict that is returned is the answer in that form."""
+        """Schema that the answer has to fit; None = text. If `reply` returns a dict, the dict is the answer."""
         self.agents = agents
         """Names of the agents that it may `ask`, in the order of the agent's file."""
         self.config = dict(config or {})
         """`custom_agent_config` of the agent's file."""
 
     def call(self, tool: str, **arguments: Any) -> CustomAgentCall:
-        """Call a tool of the agent's. Permission decides on it as on a call of a model; it may wait for a person."""
+        """Call one of the agent's tools. Permission decides as for a model's call, so the call may wait for a
+        person."""
         return CustomAgentCall(tool, canonical_json(arguments).decode())
 
     def ask(self, agent: str, task: str) -> CustomAgentCall:
-        """Give a task to one of the agent's sub-agents, which works in a session of its own."""
+        """Give a task to one of the agent's sub-agents, which works in its own session."""
         return self.call(AGENT, agent=agent, task=task)
 
     def sleep(self, wait: str) -> CustomAgentCall:
-        """Wait for so long, as in `30m` or `2d`; the agent needs the tool `sleep`."""
+        """Sleep for this time, such as `30m` or `2d`. The agent needs the tool `sleep`."""
         return self.call("sleep", **{"for": wait})
 
     def together(self, *calls: CustomAgentCall) -> Together:
-        """Several calls and tasks side by side; their results come in the same order."""
+        """Run several calls and tasks at once. Their results come in the same order."""
         return Together(calls)
 
     def think(self, prompt: str, system: str = "") -> Thought:
-        """Ask the agent's model: it reads the prompt alone, and has no tools. It is recorded as the agent's thinking.
-        `system`: in the place of the agent's own system prompt."""
+        """Call the agent's model. The model reads only the prompt, and has no tools. The answer is recorded as the
+        agent's thinking. `system` replaces the agent's system prompt."""
         return Thought(prompt, system)
 
     def say(self, text: str) -> CustomAgentWords:
-        """Tell whoever reads, before the reply ends."""
+        """Show text to the people who follow, before the reply ends."""
         return CustomAgentWords(text)
 
 
 class CustomAgent:
-    """Subclass it under `@custom_agent("name")`, in a module of LONGHAUL_TOOLS, and define `reply`.
-
-    An object is made without arguments for each step, told by `observe` of what was said before, and then asked.
-    """
+    """An agent whose replies come from your code. Subclass it under `@custom_agent("name")`, in a module of
+    LONGHAUL_TOOLS, and define `reply`. For each step, Longhaul creates an object without arguments, calls `observe` for
+    each earlier message, and then calls `reply`."""
 
     registered_name: str = ""
 
     async def reply(self, msg: Msg, session: CustomAgentSession) -> str | Msg | dict[str, Any] | None:
-        """The answer to a request: a text, a message, or a value in the form that was asked for."""
+        """Return the answer to a request: a text, a message, or a value that fits the schema."""
         raise NotImplementedError(f"{type(self).__name__} defines no reply")
 
     async def observe(self, msg: Msg) -> None:
-        """Told of each message of people and of other agents before this request; it may be kept in the object."""
+        """Called with each message of people and other agents before this request. You may keep it in the object."""
 
     async def handle_interrupt(self, message: str, tools: tuple[str, ...]) -> str:
-        """The last words of a reply that was interrupted. `message`: what was said with the interrupt, and is answered
-        next; `tools`: of the calls that were cut short. Empty: the agent's settings say what is said."""
+        """Return the last words of an interrupted reply. `message`: the text that came with the interrupt; it is
+        answered next. `tools`: tools whose calls were cut short. Empty: the agent's settings say the words."""
         return ""
 
 
@@ -142,7 +142,7 @@ Kind = TypeVar("Kind", bound=type[CustomAgent])
 
 
 def custom_agent(name: str) -> Callable[[Kind], Kind]:
-    """Above a subclass of CustomAgent: the name by which agents choose it, as in `custom_agent = "router"`."""
+    """Decorates a subclass of CustomAgent. Agents choose it by this name, as in `custom_agent = "router"`."""
 
     def named(made: Kind) -> Kind:
         made.registered_name = name

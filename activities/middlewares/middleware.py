@@ -32,22 +32,24 @@ T = TypeVar("T")
 
 @dataclass
 class RuntimeContext:
-    """`get` and `put` take names or types: `put("trace", 7)`, `get("trace")`; `put(basket)`, `get(Basket)`."""
+    """What middlewares and tools know about the current call. `get` and `put` take names or types: `put("trace", 7)`,
+    `get("trace")`; `put(basket)`, `get(Basket)`."""
 
     agent: str
     user_id: str | None
     session_id: str
     attempt: int
-    """Of this activity, from 1."""
+    """Number of this attempt of the activity, from 1."""
     reply_id: str = ""
     request_id: str = ""
     call_id: str = ""
-    """Of the tool call; empty around a model call."""
+    """Id of the tool call. Empty around a model call."""
     model: str = ""
     call_number: int = 0
-    """Model calls that the session made before this one."""
+    """Number of model calls that the session made before this one."""
     given: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """As it came with the request. Found by `get` too, where nothing else was put under the name."""
+    """The `context` that came with the request. `get` finds its names too, unless something else was put under the
+    name."""
     _named: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
     _typed: dict[type[Any], Any] = field(default_factory=dict[type[Any], Any], repr=False)
 
@@ -56,7 +58,8 @@ class RuntimeContext:
     @overload
     def get(self, key: type[T], default: T | None = None) -> T | None: ...
     def get(self, key: Any, default: Any = None) -> Any:
-        """What was put under the name; or of the type, or else of the most special one that is one."""
+        """The value that was put under the name or type. For a type, the value of the most special subclass counts if
+        none has the type itself."""
         if isinstance(key, str):
             return self._named[key] if key in self._named else deepcopy(self.given.get(key, default))
         if key in self._typed:
@@ -65,7 +68,7 @@ class RuntimeContext:
         return self._typed[max(fitting, key=lambda kind: len(kind.__mro__))] if fitting else default
 
     def put(self, *what: Any) -> None:
-        """`put(name, value)`, or `put(value)` under its type. For the rest of this attempt."""
+        """Store a value for the rest of this attempt: `put(name, value)`, or `put(value)` under its type."""
         match what:
             case (str(name), value):
                 self._named[name] = value
@@ -75,7 +78,8 @@ class RuntimeContext:
                 raise TypeError("put takes a name and a value, or a value alone, which is found by its type")
 
     async def state(self) -> AgentState:
-        """The session's state as it is now, without its messages. Asks the session: not for each token."""
+        """The session's current state, without its messages. Each call asks the session, so do not call it for each
+        token."""
         found: dict[str, Any] = await own_session.handle().query("state")
         return AgentState.model_validate(found)
 
@@ -84,7 +88,8 @@ _current: ContextVar[RuntimeContext | None] = ContextVar("longhaul_runtime_conte
 
 
 def runtime_context() -> RuntimeContext:
-    """Of the call that is being made: for functions under `@tool`, sync or async. RuntimeError outside of one."""
+    """The RuntimeContext of the current call, for functions under `@tool`, sync or async. Raises RuntimeError outside
+    of a call."""
     context = _current.get()
     if context is None:
         raise RuntimeError("runtime_context() is for tools and middlewares while a session calls them")
@@ -104,18 +109,18 @@ AskModel = Callable[[ModelRequest], Awaitable[ModelReply]]
 
 
 class Stopped(LonghaulError):
-    """Raise it to stop a call; its text is the reason that people and the model read."""
+    """Raise it to stop a call. People and the model read its text as the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """One call of a tool, as it was decided on."""
+    """One tool call, as it was decided on."""
 
     id: str
     name: str
     arguments: str
-    """JSON. Other arguments than these are judged again before anything runs, and may be asked about; then `on_acting`
-    is called once more with these, and has to make the same of them."""
+    """The arguments as JSON. If you change them, Longhaul decides again before anything runs, and may ask a person.
+    Then `on_acting` is called once more with the changed arguments, and must make the same of them."""
     effect: Effect
 
 
@@ -124,51 +129,53 @@ RunTool = Callable[[ToolUse], Awaitable[ToolOutput]]
 
 @dataclass(frozen=True, slots=True)
 class Interruption:
-    """A reply was interrupted: nothing of it runs any more."""
+    """A reply was interrupted. Nothing of it runs any more."""
 
     message: str
-    """What was said with the interrupt, and is answered next; empty: nothing."""
+    """Message that came with the interrupt; it is answered next. Empty: there was none."""
     tools: tuple[str, ...]
-    """Of the calls that were cut short, in their order."""
+    """Tools whose calls were cut short, in order."""
 
 
 class Middleware:
-    """Subclass it and define what you need. One object serves all sessions of a worker, several at once."""
+    """Code of yours around what sessions do. Subclass it, and define the methods that you need. One object serves all
+    sessions of a worker, several at once."""
 
     name: str = ""
-    """How agents name it; empty = as it is called in LONGHAUL_MIDDLEWARES."""
+    """Name by which agents choose it. Empty = its name in LONGHAUL_MIDDLEWARES."""
     changes_answers: bool = True
-    """Whether on_model_call or on_reasoning may change what the model said. Clients then hear it when it is whole;
-    False keeps the live stream of pieces."""
+    """Whether on_model_call or on_reasoning may change the model's answer. If so, clients get the answer when it is
+    complete. False keeps the live stream of deltas."""
 
     idle: frozenset[str] = frozenset()
-    """Methods that have nothing to do just now, and cost nothing then."""
+    """Methods that have nothing to do at the moment, and then cost nothing."""
 
     async def on_reply(self, request: str, context: RuntimeContext) -> Sequence[str | Msg]:
-        """Before a reply: text for the model after the request, whose text is the argument. It is recorded."""
+        """Runs before a reply. `request` is the request's text. The returned text is recorded, and the model reads it
+        after the request."""
         return ()
 
     async def on_system_prompt(self, system_prompt: str, context: RuntimeContext) -> str:
-        """Before each model call: what is sent."""
+        """Runs before each model call. Returns the system prompt to send."""
         return system_prompt
 
     async def on_reasoning(self, request: ModelRequest, context: RuntimeContext, call_next: AskModel) -> ModelReply:
-        """Around a model call whose answer is for the conversation, outside of every `on_model_call`."""
+        """Runs around a model call whose answer is for the conversation, outside of every `on_model_call`."""
         return await call_next(request)
 
     async def on_model_call(self, request: ModelRequest, context: RuntimeContext, call_next: AskModel) -> ModelReply:
-        """Around every model call, also one for a summary or a judgement (`request.purpose`): both what is asked and
-        what is answered may be changed."""
+        """Runs around every model call, also for a summary or a risk analysis (`request.purpose`). You may change
+        request and answer."""
         return await call_next(request)
 
     async def on_acting(self, use: ToolUse, context: RuntimeContext, call_next: RunTool) -> ToolOutput:
-        """Around a tool's run. `call_next(use)` runs it; a `once` call no second time. Of `use` the arguments may be
-        changed, by `dataclasses.replace`."""
+        """Runs around a tool call. `call_next(use)` runs the tool; a `once` call never runs twice. To change the
+        arguments, use `dataclasses.replace` on `use`."""
         return await call_next(use)
 
     async def handle_interrupt(self, interruption: Interruption, context: RuntimeContext) -> str | Msg | None:
-        """What the agent says at the end of a reply that was interrupted; it is recorded as its words. None, or
-        nothing: the next middleware is asked, and then the agent's settings."""
+        """Returns the agent's last words for an interrupted reply; they are recorded. With None or no text, the next
+        middleware is asked, then the agent's settings."""
         return None
 
 
@@ -182,12 +189,12 @@ POINTS = ("reply", "reasoning", "acting", "model_call", "system_prompt")
 
 
 class HookedMiddleware(Middleware):
-    """`hooks = HookedMiddleware("shop")`, `hooks.register("pre_acting", "audit", note)`, and
-    `LONGHAUL_MIDDLEWARES=shop.hooks:hooks` on the workers. The first argument of a hook is the RuntimeContext.
+    """A middleware made of single functions: `hooks = HookedMiddleware("shop")`, `hooks.register("pre_acting", "audit",
+    note)`, and `LONGHAUL_MIDDLEWARES=shop.hooks:hooks` on the workers.
 
-    Register before the worker takes work. What `pre_reply` gives back is told to the model behind the request;
-    `pre_acting` may raise Stopped; other arguments that it gives back are judged again. There is no `post_reply` here:
-    a reply may end on another worker, or after days.
+    A hook's first argument is the RuntimeContext. Register hooks before the worker polls. The model reads what
+    `pre_reply` returns after the request. `pre_acting` may raise Stopped; if it returns other arguments, Longhaul
+    decides again. There is no `post_reply`: a reply may end on another worker, or after days.
     """
 
     def __init__(self, name: str = "hooks") -> None:
@@ -196,14 +203,14 @@ class HookedMiddleware(Middleware):
         self._note()
 
     def register(self, kind: str, name: str, hook: Hook) -> None:
-        """The same name again replaces what was there. Raises UnknownHook."""
+        """Add a hook. A hook with the same name is replaced. Raises UnknownHook."""
         if kind == "post_reply":
             raise ValueError("post_reply: a reply may end anywhere; register it with a client, at Session.hooks")
         self._hooks.register(kind, name, hook)
         self._note()
 
     def remove(self, kind: str, name: str) -> None:
-        """Raises UnknownHook."""
+        """Remove a hook. Raises UnknownHook."""
         self._hooks.remove(kind, name)
         self._note()
 

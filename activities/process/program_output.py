@@ -139,10 +139,11 @@ _tell: ContextVar[Tell | None] = ContextVar("longhaul_progress", default=None)
 
 
 def progress(text: str) -> None:
-    """Show a piece of text, with its line ends, to whoever follows the call that is running.
+    """Show text, with its line ends, to people who follow the running call. Call it from any tool, also from a plain
+    function in its thread.
 
-    From any tool, also a plain function in its thread. Never waits, never raises; the model does not see it, and what
-    the tool returns takes its place. Outside of a call it does nothing.
+    It never waits and never raises. The model does not read the text, and the tool's result replaces it. Outside of a
+    call it does nothing.
     """
     tell = _tell.get()
     if tell is not None and text:

@@ -82,7 +82,8 @@ class Postprocessors:
 
 
 def postprocessor(function: Function | None = None, *, name: str = "", timeout_seconds: float = 30.0) -> Any:
-    """Above a function in a module of LONGHAUL_TOOLS: `@postprocessor`, or `@postprocessor(name=…)`."""
+    """Decorates a function in a module of LONGHAUL_TOOLS as a postprocessor: `@postprocessor`, or
+    `@postprocessor(name=…)`. It may change a tool's result."""
     if function is not None:
         return Postprocessor(function, name, timeout_seconds)
     return lambda other: Postprocessor(other, name, timeout_seconds)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:  # else programs without the workers' extra could not declare 
 
 
 class TargetTool(Tool):
-    """A tool that the session starts on the user's workers. Name it in an agent's `tools`, or put it at the top of a
-    module of LONGHAUL_TOOLS."""
+    """A Temporal tool: the session starts it on your workers. Name it in an agent's `tools`, or put it at the top level
+    of a module of LONGHAUL_TOOLS."""
 
     def __init__(self, name: str, declared: TemporalTool) -> None:
         self.name, self.declared = name, declared
@@ -38,25 +38,26 @@ class TargetTool(Tool):
 
 
 class TargetTraits(TypedDict, total=False):
-    """What can be said of a Temporal tool; what is not said is as in `TemporalTool`."""
+    """Options of a Temporal tool. An option that is not given is as in `TemporalTool`."""
 
     name: str
-    """Of the tool; otherwise the name of the code."""
+    """Name of the tool. By default the name of the code."""
     description: str
     effect: Effect | EffectName
     read_only: bool
     untrusted: bool
     timeout: timedelta
-    """How long one attempt of an activity may take; of a workflow, the whole of it."""
+    """Time that one attempt of an activity, or a whole workflow, may take."""
     heartbeat: timedelta
-    """Of an activity that reports that it lives: silent for longer, its worker counts as lost."""
+    """For an activity that sends heartbeats: time without a heartbeat after which its worker counts as lost."""
 
 
 def activity_tool(function: Callable[..., Any], *, queue: str, **traits: Unpack[TargetTraits]) -> TargetTool:
-    """A tool of an activity of yours, which workers of yours run on this task queue.
+    """A tool from your activity, which your workers run on this task queue.
 
-    An activity that takes one dataclass, model or dict gets the arguments as that object; any other gets each argument
-    in its place. Raises TypeError for a signature that no JSON object can fill, ToolSetupError for other mistakes.
+    If the activity takes one dataclass, model or dict, it gets the arguments as that object; otherwise it gets each
+    argument in its place. Raises TypeError for a signature that no JSON object can fill, and ToolSetupError for other
+    mistakes.
     """
     if next(iter(inspect.signature(function).parameters), "") == "self":
         name = function.__name__
@@ -66,8 +67,8 @@ def activity_tool(function: Callable[..., Any], *, queue: str, **traits: Unpack[
 
 
 def workflow_tool(workflow: type[Any], *, queue: str, **traits: Unpack[TargetTraits]) -> TargetTool:
-    """A tool of a workflow of yours: each call is a child workflow of the session. Arguments as of `activity_tool`, of
-    the workflow's run method. Raises as that does."""
+    """A tool from your workflow: each call is a child workflow of the session. The run method gets the arguments as in
+    `activity_tool`. Raises as `activity_tool` does."""
     defined = getattr(workflow, "__temporal_workflow_definition", None)
     if defined is None or defined.name is None:
         raise TypeError(f"workflow_tool: {workflow.__qualname__} needs @workflow.defn, and may not be dynamic")

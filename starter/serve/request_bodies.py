@@ -24,7 +24,7 @@ Name = Annotated[str, AfterValidator(_can_be)]
 
 
 class Whose(Value):
-    """Whose session is meant; for tokens with the scope `admin`, and where there are no tokens."""
+    """User whose session is meant. For tokens with the scope `admin`, and for a server without tokens."""
 
     user: Name | None = Field(
         default=None, description="Another user's session: one of the token's users, or with the scope `admin` anybody"
@@ -114,13 +114,13 @@ class Remembering(Whose):
 
 
 class Shelf(Value):
-    """Documents, of one base or of all."""
+    """Documents of one knowledge base, or of all."""
 
     base: str | None = Field(default=None, max_length=100, description="Only documents of this base")
 
 
 class Looking(Value):
-    """What is looked for in a base."""
+    """What to search for in a knowledge base."""
 
     base: str = Field(default="", max_length=100, description="The base, as agents name it")
     query: str = Field(default="", max_length=8_000, description="What an agent would ask")
@@ -128,14 +128,14 @@ class Looking(Value):
 
 
 class Forgetting(Value):
-    """Delete memories for good: those of these ids, or with `all` every one of the user's, or of that agent's."""
+    """Delete memories for good: those with these ids, or with `all` every memory of the user, or of one agent."""
 
     ids: Many[Annotated[str, Field(max_length=200)]] = sparse((), max_length=1_000)
-    """As the list has them."""
+    """Ids, as the list has them."""
     all: bool = False
-    """In place of ids."""
+    """Delete all, instead of `ids`."""
     agent: str | None = Field(default=None, max_length=200)
-    """With `all`: only what this one has written down."""
+    """With `all`: only memories that this agent has stored."""
 
     @model_validator(mode="after")
     def _say_which(self) -> "Forgetting":
@@ -145,14 +145,14 @@ class Forgetting(Value):
 
 
 class Discarding(Value):
-    """Take documents out of a base for good: these, or with `all` the whole base."""
+    """Delete documents of a knowledge base for good: these, or with `all` the whole base."""
 
     base: str = Field(min_length=1, max_length=100)
-    """As agents name it."""
+    """Name of the base, as agents use it."""
     documents: Many[Annotated[str, Field(max_length=4_000)]] = sparse((), max_length=1_000)
-    """As the list has them."""
+    """Names of documents, as the list has them."""
     all: bool = False
-    """In place of documents."""
+    """Delete the whole base, instead of `documents`."""
 
     @model_validator(mode="after")
     def _say_which(self) -> "Discarding":
@@ -166,64 +166,67 @@ class Nothing(Value):
 
 
 class Decision(Value):
-    """On one call that waits for a person. `rules`: true takes all that were suggested, a list takes those of them."""
+    """A decision on one call that waits for a person. `rules`: true adds all suggested rules, a list adds those in the
+    list."""
 
     call_id: Binding
-    """As `pending` names it."""
+    """Id of the call, as `pending` has it."""
     decision: Literal["allow", "deny"]
     """Whether it may run."""
     reason: str = Field(default="", max_length=20_000)
-    """Of a denial; the model reads it."""
+    """Reason for a denial; the model reads it."""
     input: dict[str, Any] | str | None = None
-    """Other arguments than the model's."""
+    """Arguments that replace the model's."""
     rules: bool | Rules = ()
-    """Suggested ones, to take along for later calls."""
+    """Suggested rules to add for later calls."""
     digest: Binding | None = None
-    """Of what was looked at, as `pending` shows it. To allow, it is needed."""
+    """Digest of what the person saw, as `pending` has it. Needed to allow."""
 
 
 class SeenCall(Value):
-    """A call that somebody has looked at."""
+    """A call that a person has looked at."""
 
     call_id: Binding
-    """As `pending` names it."""
+    """Id of the call, as `pending` has it."""
     digest: Binding
-    """Of what was looked at, as `pending` shows it."""
+    """Digest of what the person saw, as `pending` has it."""
 
 
 class Decisions(Value):
-    """The same decision on several calls that wait for a person: on all of them, or on none."""
+    """The same decision on several calls that wait for a person. It counts for all of them, or for none."""
 
     calls: tuple[SeenCall, ...] = Field(min_length=1, max_length=100)
-    """Those that were looked at. What has a high risk, needs several approvers or a signature is decided by itself."""
+    """Calls that the person has looked at. A call that has a high risk, or needs several approvers or a signature, must
+    be decided alone."""
     decision: Literal["allow", "deny"]
     """Whether they may run."""
     reason: str = Field(default="", max_length=20_000)
-    """Of a denial; the model reads it."""
+    """Reason for a denial; the model reads it."""
 
 
 class Edits(Value):
-    """Values for places of the state of a session that is idle or waits: all of them, or none."""
+    """New values for places of the state of a session that is idle or waits. All are set, or none."""
 
     changes: dict[str, Any] = Field(min_length=1, max_length=100)
-    """By path, as in `context[3].content[0].text`."""
+    """New values by path, as in `context[3].content[0].text`."""
     why: str = Field(default="", max_length=20_000)
-    """For the record."""
+    """Reason, which is recorded."""
 
 
 class Copy(Value):
-    """Begin another session of the same user and agent from this one's state. Nothing is done a second time."""
+    """Start another session of the same user and agent from this session's state. Nothing runs a second time."""
 
     session: Name = Field(min_length=1)
-    """Its name."""
+    """Name of the new session."""
     at: int | None = Field(default=None, ge=1, le=2**31)
-    """After this model call and its results; default: now."""
+    """Copy the state after this model call and its results. Default: now."""
     entry: int | None = Field(default=None, ge=1, le=2**31)
-    """In place of `at`: after the step that this entry belongs to, by the `seq` of the history."""
+    """Instead of `at`: copy the state after the step of this entry, a `seq` of the history."""
 
 
 class Results(Value):
-    """Of external tools. Each is handed in by itself, in this order; the first that is refused ends it."""
+    """Results of external tools. Each is handed in separately, in this order; the first refused result ends the
+    request."""
 
     results: tuple[ExternalResultItem, ...] = Field(min_length=1, max_length=100)
-    """One a call, or a piece of one."""
+    """One result for each call, or one delta of a result."""

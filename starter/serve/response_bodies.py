@@ -21,17 +21,17 @@ class Alive(BaseModel):
 
 
 class WorkerRow(BaseModel):
-    """A worker that has asked for work lately; one that was killed stays for a minute."""
+    """A worker that has recently polled. A killed worker stays listed for a minute."""
 
     name: str
-    """Its process and host."""
+    """Process and host of the worker."""
     seen_at: str
     build: str
-    """Empty where workers are not versioned."""
+    """Build of the worker. Empty: workers are not versioned."""
     store: str
-    """The kind of store in which it keeps sessions; empty for a worker that does not say."""
+    """Type of the worker's state store. Empty: the worker does not say."""
     blobs: str
-    """The same of large values."""
+    """Type of the worker's blob store. Empty: the worker does not say."""
 
 
 class VersionRow(BaseModel):
@@ -41,32 +41,32 @@ class VersionRow(BaseModel):
 
     build: str
     status: str
-    """current: sessions go to it; ramping, draining, drained, inactive."""
+    """`current`: new sessions go to this build. Or `ramping`, `draining`, `drained`, `inactive`."""
     sessions: int
-    """Open ones whose last step it made."""
+    """Open sessions whose last step this build made."""
 
 
 class Workers(BaseModel):
-    """Who works for the sessions here."""
+    """The workers of the sessions here."""
 
     task_queue: str
     workers: tuple[WorkerRow, ...]
     deployment: str
-    """Empty where workers are not versioned."""
+    """Name of the deployment. Empty: workers are not versioned."""
     versions: tuple[VersionRow, ...]
 
 
 class Taken(BaseModel):
-    """A message that was taken; `message` is there when the reply has ended, or waits for somebody."""
+    """A message was accepted. `message` is there if the reply has ended or waits for somebody."""
 
     reply_id: str
     status: str
-    """queued, working, waiting or finished."""
+    """`queued`, `working`, `waiting` or `finished`."""
     message: Msg | None = None
 
 
 class Row(BaseModel):
-    """One session, as the index knows it: `title` is how the request begins that it was started with."""
+    """One session, as the server's index knows it. `title` is the beginning of the request that started the session."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -90,43 +90,43 @@ class Row(BaseModel):
 
 
 class Rows(BaseModel):
-    """Sessions that were asked for, newest first."""
+    """Sessions that match the request, newest first."""
 
     sessions: tuple[Row, ...]
     total: int
-    """With those that stand on other pages."""
+    """Number of matching sessions, those on other pages included."""
     note: str = ""
-    """Where there are none: whose sessions this token does not see."""
+    """If no session is listed: whose sessions this token can't see."""
 
 
 class StandingBody(BaseModel):
-    """Counts of open sessions, sub-agents among them; null where the server's index does not tell."""
+    """Counts of open sessions, sub-agents included. Null: the server's index can't tell."""
 
     working: int | None = None
     waiting: int | None = None
-    """For somebody: a session that only sleeps is not among them."""
+    """Sessions that wait for somebody. Sessions that only sleep are not counted."""
     asleep: int | None = None
     paused: int | None = None
 
 
 class LastDayBody(BaseModel):
-    """The sessions whose newest run began in the last 24 hours; `sessions` is null where the index does not tell."""
+    """The sessions whose newest run started in the last 24 hours. `sessions` is null if the index can't tell."""
 
     sessions: int | None = None
     tokens: int = 0
     dollars: float = 0.0
-    """0 where no budget of money makes workers know the prices."""
+    """Cost in US dollars; 0 if no budget in money makes workers know the prices."""
     failed: int | None = None
     """Sessions that ended as failed or timed out in that time."""
 
 
 class Asked(BaseModel):
-    """A call that waits, and where."""
+    """A waiting call, and its session."""
 
     session: Row
     call: PendingCall
     root: Row | None = None
-    """Of a sub-agent's call: the session at the head of its tree, while that is open. It is answered in `session`."""
+    """For a sub-agent's call: the session at the root of its tree, if that is open. Answer the call in `session`."""
 
 
 class Quarantined(BaseModel):
@@ -146,26 +146,26 @@ class Resting(BaseModel):
 
 
 class InboxBody(BaseModel):
-    """Everything that waits for somebody, the longest waiting first."""
+    """All calls that wait for somebody, the longest waiting first, and sessions that somebody has to look at."""
 
     calls: tuple[Asked, ...]
     silent: tuple[Row, ...]
-    """Sessions that did not say what they wait for: their workers may be gone."""
+    """Sessions that did not say what they wait for. Their workers may be gone."""
     quarantined: tuple[Quarantined, ...]
     paused: tuple[Resting, ...]
-    """Calls that wait in them are among the calls."""
+    """Paused sessions. Their waiting calls are among the calls."""
     note: str = ""
-    """Where there is nothing: whose sessions this token does not see."""
+    """If nothing is listed: whose sessions this token can't see."""
 
 
 class Calls(BaseModel):
-    """Calls of this session that wait."""
+    """Waiting calls of this session."""
 
     calls: tuple[PendingCall, ...]
 
 
 class Page(BaseModel):
-    """Messages from number `start` on; `next` is where the following page begins, or null at the end."""
+    """Messages from number `start` on. `next` is the start of the next page, or null at the end."""
 
     start: int
     next: int | None
@@ -177,20 +177,20 @@ class Steps(BaseModel):
 
     start: int
     next: int | None
-    """Where the following page begins; null at the end."""
+    """Start of the next page; null at the end."""
     entry: int | None = None
-    """Of the following page, where the request has named one: `next` counts from there."""
+    """Entry of the next page, if the request named an entry. `next` counts from there."""
     events: tuple[TrajectoryEvent, ...]
 
 
 class RunBody(BaseModel):
-    """What took time in a session: what has ended in that order, then what lasts."""
+    """What took time in a session: first what has ended, in order, then what still runs."""
 
     spans: tuple[Span, ...]
 
 
 class StateBody(BaseModel):
-    """AgentState with the version of its form: what `POST …/state` takes, and any session can begin with."""
+    """AgentState with its format version. `POST …/state` accepts it, and any session can start with it."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -203,38 +203,38 @@ class Copied(BaseModel):
 
     session_id: str
     files: str
-    """What became of the files of the first one."""
+    """What happened to the files of the copied session."""
 
 
 class Tools(BaseModel):
-    """The tools of this session, as they were when its newest reply was prepared; none before its first."""
+    """The session's tools, as of its newest prepared reply. Empty before the first reply."""
 
     tools: tuple[ToolDescriptor, ...]
 
 
 class Tasks(BaseModel):
-    """The list that the model keeps."""
+    """The task list that the model keeps."""
 
     tasks: tuple[Task, ...]
 
 
 class RulesBody(BaseModel):
-    """What holds in this session, and in all sessions of its user and agent."""
+    """The rules that count in this session, and in all sessions of its user and agent."""
 
     rules: tuple[PermissionRule, ...]
 
 
 class Decided(BaseModel):
-    """Taken; the session goes on as soon as a worker is there."""
+    """The decision was accepted. The session continues as soon as a worker is there."""
 
     call_id: str
     decision: Literal["allow", "deny"]
     approvals: str
-    """`1 of 2` for an approval that another person's has to follow; else empty."""
+    """`1 of 2` if the call needs another person's approval too; else empty."""
 
 
 class DecidedAll(BaseModel):
-    """Taken; the session goes on as soon as a worker is there."""
+    """The decisions were accepted. The session continues as soon as a worker is there."""
 
     call_ids: tuple[str, ...]
     decision: Literal["allow", "deny"]
