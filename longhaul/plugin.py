@@ -37,15 +37,16 @@ from longhaul.workflows.session import AgentSession
 
 
 class SharedTaskQueue(BadSetup):
-    """The application's worker polls the task queue of the agents; the sentence says which variable to set."""
+    """The application's worker polls the agents' task queue. The sentence says which variable to set."""
 
 
 class LonghaulPlugin(SimplePlugin):
-    """Agents in an application of Temporal's: for `Client.connect`, `Worker` and `Replayer`.
+    """Agents in your Temporal application: a plugin for `Client.connect`, `Worker` and `Replayer`.
 
-    `settings`: those of the agents' worker; by default the LONGHAUL_… variables. `host`: False where that worker runs
-    elsewhere, as `longhaul worker` does. Several workers of one client share one worker of the agents, which ends after
-    the last of them. Raises BadVariable; a worker that can't start raises what `longhaul worker` says then.
+    `settings`: settings of the agents' worker; by default the LONGHAUL_… variables. `host`: False if the agents' worker
+    runs elsewhere, as `longhaul worker` does. Several workers of one client share one worker of the agents, which ends
+    after the last of them. Raises BadVariable. If the agents' worker can't start, raises the errors of `longhaul
+    worker`.
     """
 
     def __init__(self, settings: Settings | None = None, *, host: bool = True) -> None:
@@ -60,7 +61,7 @@ class LonghaulPlugin(SimplePlugin):
         return super().configure_client(config)
 
     def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
-        """Raises SharedTaskQueue."""
+        """Check the worker's task queue. Raises SharedTaskQueue."""
         queue = config.get("task_queue")
         if self._host and queue == self.settings.task_queue:
             raise SharedTaskQueue(
@@ -70,13 +71,13 @@ class LonghaulPlugin(SimplePlugin):
         return super().configure_worker(config)
 
     def configure_replayer(self, config: ReplayerConfig) -> ReplayerConfig:
-        """Sessions and hubs replay too, beside the application's workflows."""
+        """Let the replayer replay sessions and hubs too, next to the application's workflows."""
         workflows = [*config.get("workflows", []), AgentSession, AgentHub]
         return super().configure_replayer({**config, "workflows": workflows})
 
     async def run_worker(self, worker: Worker, next: Callable[[Worker], Awaitable[None]]) -> None:  # noqa: A002  the SDK's name
-        """Run the application's worker, and the agents' worker as long as it runs: that one begins first and ends last.
-        If it fails, the application's worker is shut down, and its error is raised."""
+        """Run the application's worker. The agents' worker starts before it and ends after it. If the agents' worker
+        fails, the application's worker is shut down, and the error is raised."""
         if not self._host:
             await next(worker)
             return

@@ -25,11 +25,11 @@ _YES, _NO = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no"
 
 
 class BadSettingsFile(BadSetup):
-    """A file that can't be used, or says what it may not; the sentence names file and key, and what to do."""
+    """A settings file can't be used, or sets what it may not. The sentence names file and key, and what to do."""
 
 
 class Untrusted(BadSetup):
-    """Something of a folder would count, and nobody has said that it may."""
+    """A folder's file would count, but nobody has trusted the folder."""
 
     def __init__(self, found: "FolderFiles") -> None:
         command = f"longhaul trust {shlex.quote(str(found.folder))}"

@@ -55,18 +55,18 @@ def no_complaint(fields: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question to a model. `pieces` is the material, shortened where it does not fit the model's window."""
+    """One question to a model. `pieces` is the material; it is shortened if it does not fit the model's window."""
 
     system: str
     pieces: Sequence[Piece]
     task: str
-    """Comes last, and is never shortened."""
+    """The task. It comes last, and is never shortened."""
     answer: AnswerSchema | None = None
     check: Callable[[Mapping[str, Any]], str] = no_complaint
-    """What is wrong with an answer that fits the schema; empty when nothing is. The model is told, once."""
+    """Returns what is wrong with an answer that fits the schema, or an empty text. The model is told once."""
     about_context: bool = False
-    """The material is the context itself: the session's model may be asked behind its cached prefix instead, where it
-    reads the messages as they are."""
+    """The material is the context itself. The session's model may then read the messages behind its cached prefix
+    instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +83,16 @@ Ask = Callable[[Question], Awaitable[SummaryAnswer]]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The context to make shorter. Indexes count in `messages`."""
+    """The context to shorten. Indexes count in `messages`."""
 
     messages: tuple[Msg, ...]
-    """Without the old summary."""
+    """Messages without the old summary."""
     old_summary: str
-    """Empty when there was none."""
+    """The old summary. Empty: there was none."""
     keep_from: int
     pinned: tuple[int, ...]
     goal_tokens: int
-    """What everything before `keep_from`, `pinned` left out, should come down to, the summary included."""
+    """Goal in tokens for everything before `keep_from`, the summary included, `pinned` messages not."""
     system_prompt: str
     context_config: ContextConfig
     instructions: str
@@ -101,33 +101,35 @@ class View:
     ask: Ask
 
     def droppable(self) -> tuple[int, ...]:
-        """The indexes of the messages that may go."""
+        """Indexes of the messages that may be dropped."""
         return tuple(index for index in range(self.keep_from) if index not in set(self.pinned))
 
     def tokens(self, messages: Sequence[Msg], summary: str = "") -> int:
-        """Of these messages and a summary together."""
+        """Tokens of these messages and a summary together."""
         frame = FRAME_TOKENS if summary else 0
         return sum(message_tokens(message, self.count) for message in messages) + frame + self.count(summary)
 
 
 @dataclass(frozen=True, slots=True)
 class Condensation:
-    """What stays: `messages[i] for i in pinned`, then `messages[keep_from:]`, the results of `masked` left out."""
+    """What stays in the context: the messages in `pinned`, then `messages[keep_from:]`, without the results of
+    `masked`."""
 
     keep_from: int
     pinned: tuple[int, ...] = ()
     masked: tuple[int, ...] = ()
     summary: str | None = None
-    """The whole new summary; None = the old one stays."""
+    """The whole new summary. None = the old summary stays."""
     fields: dict[str, Any] = field(default_factory=dict)
     model: str = ""
     prompt_digest: str = ""
     usage: Usage | None = None
-    """Of model calls that were not made by `View.ask`."""
+    """Tokens of model calls that `View.ask` did not make."""
 
 
 class Condenser(Protocol):
-    """Raises nothing of its own: what it can't do is None, and the next one in the chain is asked."""
+    """Code that shortens a context. It raises no error of its own: if it can't help, it returns None, and the next
+    condenser is asked."""
 
     async def condense(self, view: View) -> Condensation | None: ...
 
@@ -158,11 +160,11 @@ INSTRUCTIONS_CAP_TOKENS = 1_000
 
 
 class CondenserSetupError(BadSetup):
-    """The operator's mistake: a condenser that can't be loaded."""
+    """A mistake in the worker's settings: a condenser that can't be loaded."""
 
 
 class Summary:
-    """A model writes what the agent needs to go on; the messages go (seed 001)."""
+    """A model writes what the agent needs to continue, and the messages are dropped."""
 
     async def condense(self, view: View) -> Condensation | None:
         if not view.droppable():
@@ -200,14 +202,14 @@ class Summary:
 
 
 class DropOldest:
-    """The messages go, and nothing is said in their place."""
+    """Drops the oldest messages without a summary."""
 
     async def condense(self, view: View) -> Condensation | None:
         return Condensation(view.keep_from, view.pinned) if view.droppable() else None
 
 
 class MaskObservations:
-    """Old results give way to a fixed text; every message and every call stays. None when that is not enough."""
+    """Replaces old results by a fixed text; every message and every call stays. Returns None if that is not enough."""
 
     async def condense(self, view: View) -> Condensation | None:
         # In a thread: counting takes longer than heartbeats can wait.

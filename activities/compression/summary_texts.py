@@ -31,7 +31,7 @@ _MARKS = tag_of(r"(?:system-info|material|earlier-summary|agent-instructions|ins
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of the material. Results are shortened first; `whole` ones are shortened last and never left out."""
+    """A part of the material. Results are shortened first. `whole` parts are shortened last and never left out."""
 
     text: str
     is_result: bool = False

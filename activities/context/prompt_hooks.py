@@ -23,21 +23,21 @@ HOOK_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class PromptContext:
-    """For which call the system prompt is."""
+    """The call that the system prompt is for."""
 
     agent: str
     user_id: str | None
     session_id: str
     model: str
     call_number: int
-    """Model calls that the session made before this one."""
+    """Number of model calls that the session made before this one."""
 
 
 PromptHook = Callable[[str, PromptContext], str | Awaitable[str]]
 
 
 class HookSetupError(BadSetup):
-    """The operator's mistake: a hook that can't be loaded."""
+    """A mistake in the worker's settings: a hook that can't be loaded."""
 
 
 class PromptHooks:

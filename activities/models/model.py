@@ -93,7 +93,7 @@ def _plain(stop_reason: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AnswerSchema:
-    """The one form that an answer may have: the provider is made to call a tool of this name with these arguments."""
+    """The schema that an answer has to fit. The provider must call a tool of this name with these arguments."""
 
     name: str
     description: str
@@ -120,43 +120,48 @@ class KeptAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One call. `messages` are the recorded ones in order: one per model call and one per tool result, so
-    neighbours of one role have to be joined for providers that want them in turn, and the results of one
-    turn's calls follow the assistant message that made them (in any order, nothing in between)."""
+    """One model call.
+
+    `messages` are the recorded messages in order, one for each model call and each tool result. Join neighbours of one
+    role for a provider that wants roles in turn. The results of one turn's calls follow the assistant message that made
+    them, in any order, with nothing in between.
+    """
 
     model: str
-    """The provider's own name, without our prefix. With a profile: the name by which the model's family is told; the
-    server is sent the profile's."""
+    """The provider's name of the model, without Longhaul's prefix. With a profile, the name that tells the model's
+    family; the server gets the profile's name."""
     system: str
     messages: Sequence[Msg]
     tools: Sequence[ToolDescriptor]
     config: ModelConfig
     call_number: int = 0
-    """How many model calls the session has made before this one; the scripted model answers with that line."""
+    """Number of model calls that the session made before this one. A scripted model answers with that line."""
     attempt: int = 1
     shortened: bool = False
-    """The same call was refused as too long before, and is asked again with less."""
+    """The provider refused the same call as too long; this call has a shorter context."""
     answer: AnswerSchema | None = None
-    """Asked for instead of a free reply; `activities.models.requests.answer_form.answer_of` reads it."""
+    """Schema to ask for instead of a free reply. `activities.models.requests.answer_form.answer_of` reads the
+    answer."""
     no_calls: bool = False
-    """The tools stand in the request, for the provider's cache of the prompt, and none may be called."""
+    """The request has the tools, for the provider's prompt cache, but the model may call none."""
     must_call: str = ""
-    """The one of the tools that has to be called, where the provider can be told so; empty: as the model likes."""
+    """The tool that the model must call, if the provider can be told so. Empty: the model decides."""
     purpose: Literal["reply", "summary", "judgement", "sampling"] = "reply"
-    """What the answer is for: the conversation, a shorter context, how risky a tool call is, or a server. Each is
-    counted by itself; the scripted model has lines of their own for summaries."""
+    """What the answer is for: the conversation, a shorter context, the risk of a tool call, or a server. Each purpose
+    is counted separately; a scripted model has separate lines for summaries."""
     behind_prefix: Literal["", "cached", "cold"] = ""
-    """Of a question beside the conversation: all messages but the last are sent as the conversation's own calls send
-    them, so that the provider reads them in its cache. An answer's form is asked for in words then: a tool more, or a
-    forced one, would change what stands before the messages. Cold: the provider has them in its cache no more."""
+    """For a question that is not part of the conversation. All messages but the last are sent as in the conversation,
+    so that the provider reads them from its cache. The schema is then requested in words, because another tool would
+    change what comes before the messages. `cold`: the provider's cache no longer has the messages."""
     cache_key: str = ""
-    """The same for all calls of one session, and no other's: so that they reach the machine that has its cache."""
+    """Key that all calls of one session share, and no other session's calls. It leads them to the machine with the
+    session's cache."""
     kept: KeptAnswer | None = None
-    """Of a call whose answer a later attempt may pick up."""
+    """Set for a call whose answer a later attempt may fetch."""
     refused: frozenset[str] = frozenset()
     """What the provider has refused for this model, by the names of `requests.refused_parameters`."""
     profile: ModelProfile | None = None
-    """Set by `activities.models.providers`, where the model was called by a name of one."""
+    """The profile, if the model was called by a profile's name. `activities.models.providers` sets it."""
 
     @property
     def is_of_conversation(self) -> bool:
@@ -176,11 +181,11 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """A piece of a reply while it streams."""
+    """A part of a reply, while the reply streams."""
 
     kind: Literal["text", "thinking", "tool_call"]
     index: int
-    """Which block of the reply."""
+    """Index of the reply's block that the delta belongs to."""
     text: str
     tool_call_id: str = ""
     tool_name: str = ""
@@ -189,27 +194,28 @@ class Delta:
 @dataclass(frozen=True, slots=True)
 class ModelReply:
     content: tuple[TextBlock | ThinkingBlock | ToolCallBlock, ...]
-    """In the order that the model produced them. `ToolCallBlock.input` is the raw string, broken or not."""
+    """Blocks in the order in which the model produced them. `ToolCallBlock.input` is the raw string, valid JSON or
+    not."""
     usage: Usage
     model: str
-    """The provider's name of what answered."""
+    """The provider's name of the model that answered."""
     stop_reason: str = ""
-    """As the provider says: end_turn, tool_use, max_tokens, refusal, …"""
+    """Why the model stopped, in the provider's word: end_turn, tool_use, max_tokens, refusal, …."""
     notes: tuple[str, ...] = field(default=())
-    """What the provider's API could not express and was left out or changed, for the log."""
+    """What the provider's API could not express, so that Longhaul left it out or changed it. For the log."""
     refusal: str = ""
-    """What the provider says of a refusal beside the content, for a person."""
+    """What the provider says about a refusal besides the content, for a person."""
     cache_miss: str = ""
-    """The provider's own word for what kept its cache from serving the request before; empty: it says nothing."""
+    """The provider's word for why its cache could not serve the earlier request. Empty: it says nothing."""
 
     @property
     def stop(self) -> StopReason:
-        """What that comes to."""
+        """The stop reason as one of Longhaul's."""
         return stop_of(self.stop_reason)
 
 
 class Model(Protocol):
-    """A provider. Raises the provider SDK's own errors, which `failures.failure_classification` reads."""
+    """A provider's API. Raises the errors of the provider's SDK, which `failures.failure_classification` reads."""
 
     async def call(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply: ...
 

@@ -112,10 +112,11 @@ _FILES = NotingPool(FILE_THREADS, "longhaul-files")
 
 
 async def in_own_thread(work: Callable[[threading.Event], Result]) -> Result:
-    """What `work` returns or raises, of whatever kind. Its argument is set when the call is cancelled.
+    """Run blocking work in its own thread, and return or raise what `work` does.
 
-    A cancelled call gives the thread GRACE_SECONDS. What it comes to in that time counts; after it the thread is left
-    behind. No pool: threads that never end would use it up for everybody, and hold up the worker's exit.
+    The argument of `work` is an event, which is set when the call is cancelled. A cancelled call gives the thread
+    GRACE_SECONDS; a result within that time counts. Afterwards the thread is left behind. There is no pool: threads
+    that never end would use it up for everybody, and delay the worker's exit.
     """
     loop, ended, stop = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
     outcome, context = Future[Result](), copy_context()

@@ -106,7 +106,7 @@ Probe = Callable[[ToolCall], Found | Finding | Awaitable[Found | Finding]]
 
 
 class ToolTraits(TypedDict, total=False):
-    """All that `@tool` can say of a function. What is not said is as in `Tool`."""
+    """Options of `@tool`. An option that is not given is as in `Tool`."""
 
     name: str | None
     description: str | None
@@ -123,7 +123,7 @@ class ToolTraits(TypedDict, total=False):
 
 
 class FunctionTool(Tool):
-    """A function or a generator, sync or async, that the model may call. Still callable from Python as before."""
+    """A function or generator, sync or async, that the model may call. You can still call it from Python."""
 
     def __init__(self, function: Function, **traits: Unpack[ToolTraits]) -> None:
         if unknown := traits.keys() - ToolTraits.__optional_keys__:
@@ -157,7 +157,7 @@ class FunctionTool(Tool):
         return self._function(*arguments, **named)
 
     async def run(self, call: ToolCall) -> ToolOutput:
-        """Call the function with the arguments as its types say. Whatever it raises is told to the model."""
+        """Call the function with the arguments, converted to its types. The model reads whatever it raises."""
         if self.is_external_tool:
             return await super().run(call)
         pieces = Pieces()

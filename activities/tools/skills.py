@@ -268,22 +268,25 @@ SHOWN_CHARS = 20_000
 class LoadedSkill:
     name: str
     description: str
-    """What it is about, in one line: the model reads it at all times."""
+    """One line that says what the skill is about. The model reads it at all times."""
     text: str
-    """The model reads it with the tool Skill, when it needs it."""
+    """The skill's text. The model reads it with the tool Skill when it needs the skill."""
     triggers: tuple[str, ...] = ()
-    """Words in a request behind which the text is shown by itself."""
+    """Words in a request after which the text is shown automatically."""
 
 
 class SkillLoader:
-    """Subclass it, and put an object of it at the top of a module of LONGHAUL_TOOLS."""
+    """Loads skills by code. Subclass it, and put an object of it at the top level of a module of LONGHAUL_TOOLS."""
 
     name: str = ""
-    """How agents name it; empty: as its class is called."""
+    """Name by which agents choose the loader. Empty: the name of its class."""
 
     def list_skills(self) -> Iterable[LoadedSkill]:
-        """All skills as they are now. Called in a thread, with each reply and with each call of Skill; it should answer
-        within a second or two. What it raises costs its own skills alone, and the model is told."""
+        """All skills as they are now.
+
+        Longhaul calls it in a thread, for each reply and each call of Skill. It should answer within a second or two.
+        If it raises, only its own skills are missing, and the model is told.
+        """
         raise NotImplementedError
 
 

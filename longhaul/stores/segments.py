@@ -124,7 +124,7 @@ _ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(AnyEntry)
 
 
 class DamagedSegment(Damaged, RuntimeError):
-    """A segment is missing, or is not what was written; the sentence says which and what to do."""
+    """A segment is missing, or differs from what was written. The sentence says which segment and what to do."""
 
     def __init__(self, segment: Segment, wrong: str) -> None:
         super().__init__(

@@ -80,7 +80,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class BadAgent(BadSetup):
-    """An agent file that can't be used, and what to change in it."""
+    """The agent file can't be used. The sentence says what to change."""
 
 
 def find_agent(name: str) -> AgentSpec:
@@ -90,7 +90,7 @@ def find_agent(name: str) -> AgentSpec:
 
 
 def find_sections(name: str) -> Sections:
-    """What the same file says beside the agent. Raises as `find_agent` does, and BadAgent where there is no file."""
+    """The schedules and hubs in the agent's file. Raises as `find_agent` does, and BadAgent if there is no file."""
     path = Path(name)
     if path.suffix == ".toml":
         return _sections(path, _table(path, _text_of))
@@ -227,16 +227,17 @@ def _with_prompt_file(path: Path, table: dict[str, Any], text_of: Callable[[Path
 
 @dataclass(frozen=True, kw_only=True)
 class Toolkit:
-    """All that an agent may use: what is not named here it does not have."""
+    """All that an agent may use: tools, skills, MCP servers and groups that are not named here are not available to
+    it."""
 
     tools: Sequence[str | CodeWithName] = ()
     mcps: Sequence[MCPClient] = ()
     skills_or_loaders: Sequence[str | Path | CodeWithName] = ()
-    """Folders with skills (on the worker; a relative one is in the workspace), and loaders."""
+    """Folders with skills (on the worker; a relative path is in the workspace), and skill loaders."""
     groups: Mapping[str, ToolGroup] = field(default_factory=dict[str, ToolGroup])
-    """Further tools by group, which the agent itself switches on and off."""
+    """Further tools in groups, which the agent switches on and off."""
     postprocess: Mapping[str, str | CodeWithName] = field(default_factory=dict[str, str | CodeWithName])
-    """By tool: the function that has what a call came to before it is shortened."""
+    """For each tool, the function that changes its result before it is shortened."""
 
     def fields(self) -> dict[str, Any]:
         """Of an AgentSpec. Raises BadAgent for an object without a name."""
@@ -250,10 +251,10 @@ class Toolkit:
 
 
 class Agent:
-    """An AgentSpec, and the state in which a new session of it begins. Give it to `Longhaul.session` like a spec.
+    """An AgentSpec, and the state in which a new session of it starts. Pass it to `Longhaul.session` like an AgentSpec.
 
-    `settings`: whatever else AgentSpec has (`model_config`, `context_config`, `react_config`, `permission`, …). Raises
-    BadAgent, which names the setting, the value and what is wrong with it.
+    `settings`: any other field of AgentSpec (`model_config`, `context_config`, `react_config`, `permission`, …). Raises
+    BadAgent, which names the setting, the value and what is wrong.
     """
 
     def __init__(  # noqa: PLR0913  the seed's parameters

@@ -15,12 +15,12 @@ from longhaul.starter.client.session import Session
 
 @dataclass(frozen=True, slots=True)
 class AppliedHub:
-    """What a hub has come to."""
+    """What happened to a hub."""
 
     name: str
     members: tuple[str, ...]
     gone_from_the_file: tuple[str, ...] = ()
-    """Members that the file does not name; they stay, unless they were to be removed."""
+    """Members that the file does not name. They stay, unless `remove` is set."""
     removed: tuple[str, ...] = ()
 
 
@@ -66,7 +66,7 @@ async def _applied(
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What became of one schedule."""
+    """What happened to one schedule."""
 
     name: str
     outcome: Literal["added", "changed", "unchanged", "no longer in the file", "removed"]

@@ -44,15 +44,15 @@ BODY_LIMIT_BY_REFERENCE_BYTES = 15_500_000
 
 
 class Refused(LonghaulError):
-    """The session changed nothing; the sentence names the field, the value and what to do."""
+    """The session refused, and changed nothing. The sentence names the field, the value and what to do."""
 
 
 class TooBig(Refused, RuntimeError):
-    """The system prompt and the tools alone are too large, so that no compression could help."""
+    """The system prompt and the tools alone are too large, so compression can't help."""
 
 
 class MovedOn(Refused):
-    """Something has been recorded since the state was read; read it again and make the change there."""
+    """An entry was recorded since the state was read. Read the state again, and make the change there."""
 
 
 _KINDS: dict[str, type[Refused]] = {"too_big": TooBig, "moved_on": MovedOn}

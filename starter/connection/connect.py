@@ -36,7 +36,7 @@ from longhaul.workflows.contract import SessionConverter, converter_with, keys_i
 
 
 class BadConnection(BadSetup):
-    """A `TEMPORAL_…` variable or Temporal's configuration file can't be used; the sentence names it."""
+    """A `TEMPORAL_…` variable or Temporal's configuration file can't be used. The sentence names it."""
 
 
 def connection_settings() -> ClientConnectConfig:
@@ -141,8 +141,8 @@ SETTLING_SECONDS = 0.1
 
 
 class Unreachable(Unavailable):
-    """No Temporal server answers, or no blob store has that name; the sentence says where it was looked for, and what
-    to do."""
+    """No Temporal server answers, or no blob store has that name. The sentence says where Longhaul looked, and what to
+    do."""
 
 
 async def connect(

@@ -11,16 +11,16 @@ from longhaul.agent.plain.errors import BadInput, BadSetup, LonghaulError
 
 
 class SetupError(BadSetup):
-    """The worker is not set up for this model: unknown provider, no key, bad address. The text says what to set."""
+    """The worker is not set up for this model: unknown provider, no key, or bad address. The text says what to set."""
 
 
 class ScriptError(BadInput):
-    """The script of a scripted model is broken, or what it expects does not hold. Whoever wrote the file fixes it."""
+    """The script of a scripted model is broken, or what it expects is not true. Its author has to fix the file."""
 
 
 class IncompleteStreamError(LonghaulError):
-    """The stream ended without its final event, or fell silent before it: what came so far is not a reply and must not
-    be recorded as one."""
+    """The stream ended, or fell silent, before its final event. What came so far is no reply, and must not be recorded
+    as a reply."""
 
 
 class NoReplyError(Exception):
@@ -57,10 +57,8 @@ class HeldBack(Exception):
 
 
 class ProviderError(LonghaulError):
-    """A failure that the provider reported in a form that the SDK does not raise, or that a script asks for.
-
-    `status` is the HTTP status that the provider uses for it elsewhere, so that one table judges both.
-    """
+    """A failure that the provider reported in a way that the SDK does not raise, or that a script asks for. `status`:
+    the HTTP status that the provider uses for such a failure elsewhere, so that one table serves both."""
 
     def __init__(self, status: int, code: str, message: str, retry_after_seconds: float | None = None) -> None:
         super().__init__(message)

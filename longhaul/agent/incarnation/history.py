@@ -192,7 +192,7 @@ HUBS_STAY = (
 
 
 class NoSuchStep(BadInput, ValueError):
-    """A step that the session has not made; the sentence says how many there are."""
+    """The session has not made that step. The sentence says how many steps there are."""
 
 
 class StepReducer:

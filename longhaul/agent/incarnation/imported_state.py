@@ -26,7 +26,7 @@ misunderstand does, and the old one is made a new one in `known_version`, for it
 
 
 class NewerRecord(Damaged, ValueError):
-    """Written by a later Longhaul; reading it here would be a guess."""
+    """A later version of Longhaul wrote the session; this version can't read it."""
 
     def __init__(self, version: int) -> None:
         super().__init__(
@@ -37,7 +37,7 @@ class NewerRecord(Damaged, ValueError):
 
 
 class NoRecord(Damaged, ValueError):
-    """Not a stored session at all; the sentence starts with the field."""
+    """The document is no stored session. The sentence starts with the field."""
 
 
 def known_version(stored: object) -> dict[str, Any]:

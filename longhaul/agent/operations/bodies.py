@@ -84,7 +84,7 @@ class Configure(Value):
     max_iters: int | None = Field(default=None, ge=1, le=1_000_000)
     model: FullModelName | None = Field(default=None, min_length=1, max_length=1_000)
     llm_config: dict[str, JsonValue] | None = Field(default=None, alias="model_config", max_length=50)
-    """How models are called from the next call on: the fields that are to be others; null is the default of one."""
+    """Fields of `model_config` to change, from the next model call on. Null sets a field to its default."""
     confirm: Confirming | None = None
     analyzers: Analyzers | None = None
     middlewares: Middlewares | None = None
@@ -92,28 +92,28 @@ class Configure(Value):
 
 
 class ChangeRules(Value):
-    """Add rules to a session and revoke others, both at once or not at all."""
+    """Add rules to a session and revoke others, all at once or not at all."""
 
     add: Rules = ()
     revoke: tuple[Binding, ...] = ()
-    """Ids, as the list of rules gives them."""
+    """Ids, as the list of rules shows them."""
     by: str = Field(default="", max_length=MAX_ID_CHARS)
     why: str = Field(default="", max_length=2_000)
 
 
 class Notify(Value):
-    """Tell of an event: it wakes the call that waits for it, or is kept until one does."""
+    """Send an external event. It wakes the call that waits for it, or is kept until a call does."""
 
     event: str = Field(min_length=1, max_length=MOST_EVENT_CHARS)
     payload: str = Field(default="", max_length=MOST_PAYLOAD_CHARS)
-    """Text for the model, which reads that it is from outside."""
+    """Text for the model, which is told that the text comes from outside."""
     request_id: str = Field(default="", max_length=MAX_ID_CHARS)
     """Sent again, it counts once."""
     by: str = Field(default="", max_length=MAX_ID_CHARS)
 
 
 class PauseSession(Value):
-    """Begin nothing new until somebody resumes."""
+    """Start nothing new until somebody resumes the session."""
 
     by: str = Field(default="", max_length=MAX_ID_CHARS)
     why: str = Field(default="", max_length=2_000)
@@ -126,12 +126,12 @@ class TakeStep(Value):
 
 
 class ChangeBudget(Value):
-    """Raise limits of a session's budget, or say how the reply is to end that waits for more: one of the two."""
+    """Raise limits of a session's budget, or say how a reply that waits for budget ends: one of the two."""
 
     more: Raise = Field(default=Raise())
     end: End = ""
     child: Binding | None = Field(default=None, max_length=MAX_ID_CHARS)
-    """Id of the call whose sub-agent is given so much more, of what this session has left."""
+    """Id of a call. Its sub-agent gets the amounts, out of what this session has left."""
     allotted: bool = False
     """Of a sub-agent: so much more is put aside for it. Sessions send it."""
     request_id: str = Field(default="", max_length=MAX_ID_CHARS)
@@ -140,13 +140,13 @@ class ChangeBudget(Value):
 
 
 class Resume(Value):
-    """Let a session go on that is paused, or held because somebody has to look first."""
+    """Continue a session that is paused or quarantined."""
 
     by: str = Field(default="", max_length=MAX_ID_CHARS)
 
 
 class ReplaceState(Value):
-    """Put another state in the place of a session's that is idle, or waits for somebody."""
+    """Replace the state of a session that is idle or waits for somebody."""
 
     state: dict[str, Any]
     """AgentState as JSON."""
@@ -161,21 +161,21 @@ class ReplaceState(Value):
 
 
 class Resolve(Value):
-    """Say whether a call happened whose outcome is unknown."""
+    """Say whether a call of unknown outcome happened."""
 
     call_id: Binding
     happened: bool
     output: str = Field(default="", max_length=20_000)
-    """What it answered, if that is known; the model reads it."""
+    """The call's result, if it is known. The model reads it."""
     by: str = Field(default="", max_length=MAX_ID_CHARS)
     reason: str = Field(default="", max_length=2_000)
 
 
 class Compact(Value):
-    """Make the context shorter at the next step boundary, if it is above its threshold."""
+    """Shorten the context at the next step boundary, if it is above its threshold."""
 
     context_config: ContextConfig | None = None
-    """For this once; None = the session's own."""
+    """Settings for this time only. None = the session's own."""
     instructions: str = Field(default="", max_length=20_000)
     """What the summary should look after."""
     by: str = Field(default="", max_length=MAX_ID_CHARS)
@@ -260,7 +260,7 @@ def _as_json_text(value: object) -> object:
 
 
 class CallDecision(Value):
-    """`rules`: true takes all that were suggested; a list takes those of them."""
+    """`rules`: true adds all suggested rules, a list adds those in the list."""
 
     call_id: Binding
     decision: Literal["allow", "deny"]
@@ -378,11 +378,12 @@ def _as_sent(schema: dict[str, Any]) -> None:
 
 
 class Submit(Value):
-    """Ask for a reply. Without messages the agent goes on from where it stands. `when`: while another one is made."""
+    """Ask for a reply. Without messages the agent continues where it is. `when`: what to do while another reply is
+    under way."""
 
     model_config = ConfigDict(json_schema_extra=_as_sent)
     request_id: str = Field(default="", max_length=MAX_ID_CHARS)
-    """Sent again, it gives the same reply."""
+    """The same id sent again gives the same reply."""
     messages: Messages = ()
     """Text, one message, or a list of them."""
     context: RequestContext = Field(default_factory=dict[str, Any])
@@ -414,20 +415,20 @@ class AskFromWorkflow(Value):
 
 
 class Observe(Value):
-    """Add to the context without asking for a reply."""
+    """Add messages to the context without asking for a reply."""
 
     model_config = ConfigDict(json_schema_extra=_as_sent)
     messages: Messages = Field(min_length=1)
-    """Text, one message, or a list of them."""
+    """Text, one message, or a list of messages."""
 
     _checked = field_validator("messages")(from_outside)
 
 
 class Interrupt(Value):
-    """End the reply that is being made, or drop the named request that waits."""
+    """End the reply that is under way, or drop the named request that waits."""
 
     reply_id: Binding | None = None
-    """Just this reply."""
+    """End only this reply."""
     request_id: Binding | None = None
     """Just this request; one that waits is dropped."""
     message: Messages = ()
@@ -437,17 +438,17 @@ class Interrupt(Value):
 
 
 class StopBackground(Value):
-    """Stop what works in the background: what this call has started, or all of it."""
+    """Stop background work: what this call started, or all of it."""
 
     call_id: Binding | None = Field(default=None, max_length=MAX_ID_CHARS)
-    """Of a command or a sub-agent; without it, all."""
+    """Id of the call that started the command or sub-agent. Without it, all are stopped."""
     by: str = Field(default="", max_length=MAX_ID_CHARS)
 
 
 class ExternalResultItem(Value):
     id: Binding
     output: Any
-    """Text; or a list of text and data blocks; or any JSON value, which the model then reads as JSON."""
+    """Text, a list of text and data blocks, or any JSON value, which the model reads as JSON."""
     state: Literal["success", "error"] = "success"
     partial: bool = False
 

@@ -148,7 +148,7 @@ _OPERATORS = {";": ";", "&": "&", "|": "|", "`": "`", "(": "(", ")": ")", "<": "
 
 
 class BadRule(BadInput, ValueError):
-    """A rule that can't be taken; the sentence says what to write."""
+    """The rule can't be used. The sentence says what to write."""
 
 
 def check_rules(rules: Iterable[PermissionRule]) -> None:

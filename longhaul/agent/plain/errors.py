@@ -18,23 +18,25 @@ from pydantic_core import PydanticCustomError
 
 
 class LonghaulError(Exception):
-    """Above all that Longhaul raises on purpose; the sentence says what is wrong, and what to do where one can."""
+    """Base class of all errors that Longhaul raises on purpose. The sentence says what is wrong, and what to do if
+    there is something."""
 
 
 class BadSetup(LonghaulError):
-    """A setting, a file or a module of the operator can't be used. Trying again does not help; changing it does."""
+    """A setting, file or module of the operator can't be used. Trying again does not help; change it."""
 
 
 class BadInput(LonghaulError):
-    """What the caller gave can't be used: a rule, a path, a template, a state, a command. Nothing was changed."""
+    """The caller's value can't be used: a rule, a path, a template, a state, a command. Nothing was changed."""
 
 
 class Unavailable(LonghaulError):
-    """Something that is needed does not answer, or not from here. It may do so later: nothing is known to be lost."""
+    """Something that is needed does not answer, or can't be reached from here. Try again later: nothing is known to be
+    lost."""
 
 
 class Damaged(LonghaulError):
-    """What was kept is not there, not whole, or of a later version. Trying again does not help."""
+    """Stored data is missing, incomplete, or of a later version. Trying again does not help."""
 
 
 def what_is_wrong(error: ValidationError) -> str:
@@ -78,7 +80,8 @@ SHOWN = 5
 
 
 class ImportProblem(BadInput, ValueError):
-    """A state that can't be taken. `problems`: (JSON path as in `context[3].content[0].id`, what is wrong there)."""
+    """The state can't be imported. `problems`: pairs of a JSON path, as in `context[3].content[0].id`, and what is
+    wrong there."""
 
     def __init__(self, problems: Sequence[tuple[str, str]]) -> None:
         self.problems = tuple(problems)
@@ -199,7 +202,7 @@ others share."""
 
 
 class MissingExtra(BadSetup, ImportError):
-    """A part is not installed; the sentence names the extra that has it."""
+    """A part of Longhaul is not installed. The sentence names the extra that has it."""
 
 
 def missing(error: ModuleNotFoundError) -> ModuleNotFoundError | MissingExtra:

@@ -13,16 +13,16 @@ POINTS = ("reply", "observe", "print", "reasoning", "acting", "model_call", "sys
 """As in `pre_reply` and `post_reply`."""
 
 Hook = Callable[..., Any]
-"""Before: `(who, given)`; after: `(who, given, came)`. Plain or async. None leaves things as they are, and anything
-else takes the place of what was given, or came."""
+"""A hook before a point gets `(who, given)`, after a point `(who, given, came)`. Plain or async. None changes nothing;
+any other value replaces what was given, or what came."""
 
 
 class UnknownHook(BadInput, ValueError):
-    """There is no such place for a hook, or no hook of that name there."""
+    """There is no such point for a hook, or no hook of that name there."""
 
 
 class Hooks:
-    """Those of all, when it has no parent, or those of one, which come after its parent's."""
+    """Hooks for all, or for one object; then the parent's hooks run first."""
 
     def __init__(self, points: Iterable[str] = POINTS, parent: "Hooks | None" = None) -> None:
         self.parent = parent
@@ -31,31 +31,32 @@ class Hooks:
         }
 
     def register(self, kind: str, name: str, hook: Hook) -> None:
-        """`kind`: `pre_observe`, `post_print`, … The same name again replaces what was there, and keeps its place."""
+        """Add a hook. `kind`: `pre_observe`, `post_print`, …. A hook with the same name is replaced, and the new one
+        keeps its place."""
         self._at(kind)[name] = hook
 
     def remove(self, kind: str, name: str) -> None:
-        """Raises UnknownHook."""
+        """Remove a hook. Raises UnknownHook."""
         there = self._at(kind)
         if name not in there:
             raise UnknownHook(f"no {kind} hook is named {name!r}; there are: {', '.join(there) or 'none'}")
         del there[name]
 
     def clear(self, kind: str | None = None) -> None:
-        """All of that kind, or of every kind; those of a parent stay."""
+        """Remove all hooks of that kind, or of every kind. A parent's hooks stay."""
         for there in [self._at(kind)] if kind else self._kinds.values():
             there.clear()
 
     def names(self, kind: str) -> tuple[str, ...]:
-        """In the order in which they are run, a parent's first."""
+        """Names of the hooks, in the order in which they run, a parent's first."""
         return (*(self.parent.names(kind) if self.parent else ()), *self._at(kind))
 
     def stand_at(self, point: str) -> bool:
-        """Whether there is any before or after it: who has none asks nobody."""
+        """Whether there is any hook before or after this point."""
         return bool(self._all(f"pre_{point}") or self._all(f"post_{point}"))
 
     async def before(self, point: str, who: Any, given: Any) -> Any:
-        """What the last one makes of it. Raises what a hook raises."""
+        """Run the hooks before a point, and return what the last hook gives. Raises what a hook raises."""
         for hook in self._all(f"pre_{point}"):
             given = _or(await _answer(hook(who, given)), given)
         return given

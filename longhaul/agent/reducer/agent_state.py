@@ -127,7 +127,7 @@ _MAY_WAIT = (ToolCallState.ASKING, ToolCallState.SUBMITTED)
 
 
 class ReplyContext(Living):
-    """The reply that is being made."""
+    """The reply that is under way."""
 
     reply_id: str
     request_id: str
@@ -136,34 +136,34 @@ class ReplyContext(Living):
     cur_iter: int = 0
     """Completed rounds: a model call and all of its results."""
     calls: dict[str, OpenCall] = Field(default_factory=dict)
-    """The current turn's calls, in the model's order; emptied when each has its result."""
+    """The current turn's calls, in the model's order. Emptied when each call has its result."""
     answered: bool = False
-    """The model's last message asks for nothing more."""
+    """The model's last message calls no tool."""
     rejected: bool = False
     """A person denied a call."""
     failed_models: list[str] = Field(default_factory=list)
     model_error: ErrorInfo | None = sparse(None)
-    """Why a model gave up, the last time that one did."""
+    """Why a model last gave up."""
     overflow: Literal["", "refused", "answered"] = sparse("")
-    """The provider found the context too long; answered = it was made shorter, or that failed: both happen once."""
+    """The provider found the context too long. `answered`: Longhaul compressed it, or failed to. Both happen once."""
     refused_by: tuple[str, ...] = sparse(())
-    """Models that do not answer what this reply is about."""
+    """Models that refused to answer this reply's subject."""
     broken_off: int = sparse(0)
-    """Messages of the model in a row that are not whole, the newest included."""
+    """How many of the model's newest messages in a row are incomplete."""
     wordless: int = sparse(0)
-    """How often the model has used all of its output tokens to think."""
+    """How often the model used all of its output tokens for thinking."""
     to_go_on: GoOn = sparse("")
-    """What the model is to be told before it is asked again."""
+    """What the model is told before it is called again."""
     structured_schema: dict[str, Any] | None = sparse(None)
-    """What the answer has to fit; None = words are an answer."""
+    """Schema that the answer has to fit. None = text is an answer."""
     structured_output: dict[str, Any] | None = sparse(None)
-    """The answer, once it is given; the reply ends when the other calls of the turn have their results."""
+    """The structured answer, once it is given. The reply ends when the turn's other calls have their results."""
     unstructured: int = sparse(0)
-    """How often the model has answered in words all the same."""
+    """How often the model answered in text instead."""
     response: str = sparse("")
     """What a tool wants said as the reply: of the newest turn, the first in the order of its calls."""
     memorised: bool = sparse(False)
-    """It was written down in the long-term memory, or could not be."""
+    """The reply was stored in long-term memory, or could not be stored."""
     usage: Usage = Field(default_factory=Usage)
 
     def waiting(self) -> list[OpenCall]:
@@ -184,25 +184,25 @@ class ReplyContext(Living):
 
 class ToolContext(Living):
     cwd: str = ""
-    """Working directory of the session; empty until the workspace is bound."""
+    """Working directory of the session. Empty until the workspace is bound."""
     activated_groups: tuple[str, ...] = ()
     mcp_connections: dict[str, str] = sparse({})
-    """By server that keeps state: what the newest result came through."""
+    """For each stateful MCP server, the connection of its newest result."""
     found: tuple[str, ...] = sparse(())
     """Tools that the model has looked up, the newest last."""
 
 
 class AgentState(Living):
-    """The seed's persisted unit (agentscope/state, seed 000). JSON round trip is exact."""
+    """The session's whole state, as it is stored. JSON round trip is exact."""
 
     session_id: str = ""
-    """Of the session that it was made in; empty for one that is in none yet."""
+    """Session in which the state was made. Empty: it belongs to no session yet."""
     user_id: str | None = None
     agent: str = "longhaul"
     behaviour: int = 1
-    """Version of the rules in `longhaul/agent` that this session's current reply obeys."""
+    """Version of the rules in `longhaul/agent` that the current reply follows."""
     context: list[Msg] = Field(default_factory=list[Msg])
-    """One message per model call and per tool result; the pieces of one reply share its id."""
+    """One message for each model call and each tool result. The messages of one reply share its id."""
     summary: str = ""
     permission_context: PermissionContext = Field(default_factory=PermissionContext)
     tool_context: ToolContext = Field(default_factory=ToolContext)
@@ -210,21 +210,21 @@ class AgentState(Living):
     tasks_context: TasksContext = NO_TASKS
     reply_context: ReplyContext | None = None
     decisions: tuple[DecisionMade, ...] = sparse(())
-    """What people decided, oldest first; the newest ones."""
+    """The newest decisions of people, the oldest first."""
     shutdown_interrupted: bool = False
     watch: Watch = sparse(UNWATCHED)
-    """Whether it goes round in circles."""
+    """Counts by which Longhaul notices that the agent goes in circles."""
     tainted: str = sparse("")
-    """How words came into the context that nobody here vouches for, the first time; empty: never."""
+    """How untrusted text first came into the context. Empty: never."""
 
     @property
     def reply_id(self) -> str:
-        """Of the reply that is being made; empty between replies."""
+        """Id of the reply that is under way. Empty between replies."""
         return self.reply_context.reply_id if self.reply_context is not None else ""
 
     @property
     def cur_iter(self) -> int:
-        """Rounds that it has completed."""
+        """Rounds that the reply has completed."""
         return self.reply_context.cur_iter if self.reply_context is not None else 0
 
     @property
@@ -234,7 +234,7 @@ class AgentState(Living):
 
     @property
     def mode(self) -> PermissionMode:
-        """As people know it."""
+        """The permission mode, as people know it."""
         return PermissionMode.PLAN if self.planning else self.permission_context.mode
 
     def take_mode(self, mode: PermissionMode) -> None:

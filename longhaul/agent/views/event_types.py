@@ -50,17 +50,17 @@ EventType = Literal[
 
 
 class Live(OpenValue):
-    """Where an event comes from that was told while it happened."""
+    """Where a live event comes from."""
 
     call: str
-    """`model:N` (N model calls were answered before it) or `tool:ID`."""
+    """The call: `model:N` (N model calls were answered before it) or `tool:ID`."""
     attempt: int = 1
     index: int = 0
-    """Of what was published in this attempt; it counts up."""
+    """Number of the event among those published in this attempt, counting up."""
 
 
 class AgentEvent(OpenValue):
-    """One event. Which fields are set depends on `type`; the rest are left out of the JSON."""
+    """One event. `type` says which fields are set; the others are left out of the JSON."""
 
     type: EventType
     seq: int = sparse(0)
@@ -69,23 +69,24 @@ class AgentEvent(OpenValue):
     created_at: str = sparse("")
     reply_id: str = sparse("")
     session_id: str = sparse("")
-    """Of REPLY_START and REPLY_END."""
+    """Session of REPLY_START and REPLY_END."""
     name: str = sparse("")
-    """Agent (REPLY_START, EXCEED_MAX_ITERS), data (the DELTAs of data) or kind (CUSTOM: `model_failed`,
-    `call_unsettled`, …)."""
+    """Name of the agent (REPLY_START, EXCEED_MAX_ITERS), of data (data DELTAs), or of a CUSTOM event: `model_failed`,
+    `call_unsettled`, …."""
     role: Literal["", "assistant"] = sparse("")
-    """Of REPLY_START."""
+    """Role, for REPLY_START."""
     block_id: str = sparse("")
     delta: str = sparse("")
     whole: str | None = sparse(None)
-    """Of a recorded delta whose beginning its reader was told live: all of it, and the delta is the rest."""
+    """For a recorded delta whose beginning the reader got live: the whole text. The delta is the rest."""
     media_type: str = sparse("")
-    """Of data: where it begins, and in its DELTA, where `data` is all of it in base64, or `url` says where it is."""
+    """Media type of data: at its start, and in its DELTA. There `data` is all of it in base64, or `url` says where it
+    is."""
     data: str | None = sparse(None)
     url: str | None = sparse(None)
     hint: str | tuple[TextBlock | DataBlock, ...] | None = sparse(None)
     source: str | None = sparse(None)
-    """Of a hint: what gives it."""
+    """For a reminder: where it comes from."""
     tool_call_id: str = sparse("")
     tool_call_name: str = sparse("")
     tool_calls: tuple[ToolCallBlock, ...] = sparse(())
@@ -96,9 +97,10 @@ class AgentEvent(OpenValue):
     cache_creation_input_tokens: int = sparse(0)
     reasoning_tokens: int = sparse(0)
     estimated: bool = sparse(False)
-    """Of tokens: the provider did not report them all, and the rest is the worker's own count."""
+    """For tokens: the provider did not report all of them, and the worker counted the rest."""
     metadata: dict[str, Any] = sparse({})
-    """Of a tool's result (TOOL_RESULT_END), and what a provider has added to its thinking (THINKING_BLOCK_END)."""
+    """For a tool's result (TOOL_RESULT_END), its metadata. For thinking (THINKING_BLOCK_END), what the provider
+    added."""
     state: ToolResultState | None = sparse(None)
     finished_reason: FinishedReason | None = sparse(None)
     error: ErrorInfo | None = sparse(None)
@@ -106,14 +108,16 @@ class AgentEvent(OpenValue):
 
     @property
     def id(self) -> str:
-        """Equal for each delivery of the same event, and different from all other events of the session."""
+        """Id of the event: equal for each delivery of the same event, and different from all other events of the
+        session."""
         if self.seq:
             return str(self.seq)
         made = (self.live.call, str(self.live.attempt), str(self.live.index)) if self.live else ()
         return "/".join(part for part in (self.reply_id, *made, self.block_id, self.type, self.name) if part)
 
     def outside(self) -> dict[str, Any]:
-        """As JSON for other programs. Pages of events have no ids, because ids follow from the other fields."""
+        """The event as JSON for other programs. Pages of events have no ids, because ids follow from the other
+        fields."""
         return {"id": self.id, **self.model_dump(mode="json")}
 
     def data_block(self) -> DataBlock:

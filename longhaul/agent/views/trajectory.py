@@ -28,26 +28,26 @@ Source = Literal["user", "agent", "environment"]
 
 
 class TrajectoryEvent(OpenValue):
-    """One event. `seq` is that of the entry that it comes from; several may have the same."""
+    """One event of a trajectory. `seq` is the number of its entry; several events may have the same number."""
 
     kind: Kind
     seq: int
     at: str
     source: Source
     message: int | None = sparse(None)
-    """The number of the message that it stands in, as `recall` and the transcript count."""
+    """Number of its message, as `recall` and the transcript count."""
     text: str = sparse("")
-    """What was said; of an action the thought before it, of an observation its output, of a condensation the new
+    """What was said. For an action, the thought before it; for an observation, its output; for a condensation, the new
     summary."""
     thinking: str = sparse("")
     call_id: str = sparse("")
     tool: str = sparse("")
     input: str = sparse("")
-    """Of an action: the arguments as the model wrote them, JSON if it did it right."""
+    """For an action: the arguments as the model wrote them; JSON unless the model made a mistake."""
     state: str = sparse("")
-    """Of an observation: success, error, denied, interrupted, unknown."""
+    """For an observation: `success`, `error`, `denied`, `interrupted` or `unknown`."""
     forgotten: tuple[int, ...] = sparse(())
-    """Of a condensation: numbers of the messages that the model no longer reads, or reads masked."""
+    """For a condensation: numbers of the messages that the model no longer reads, or reads masked."""
     by: str = sparse("")
 
 
@@ -63,15 +63,15 @@ Numbering = Callable[[e.AnyEntry], list[tuple[int, Msg]]]
 
 
 class Trajectory:
-    """Folds entries one by one, the session's first one first."""
+    """Builds a trajectory from entries, one by one. Start with the session's first entry."""
 
     def __init__(self, numbering: Numbering | None = None) -> None:
-        """`numbering`: of entries that begin later. Then it is not known what a condensation has forgotten."""
+        """`numbering`: for entries that start later. Then a condensation does not say which messages it dropped."""
         self._journal: Journal | None = None
         self._numbering = numbering
 
     def take(self, entry: e.AnyEntry) -> list[TrajectoryEvent]:
-        """The events that the entry stands for, in order."""
+        """The events of this entry, in order."""
         if self._numbering is not None:
             return _events_of(entry, (), self._numbering(entry))
         if self._journal is None:

@@ -71,20 +71,20 @@ class _Draft:
 
 
 class ReplyReducer:
-    """Takes the events of one reply, those of others are passed over.
+    """Builds the message of one reply from its events. Events of other replies are ignored.
 
-    Recorded events (with `seq`) make the message; one that was taken before is passed over. Live events only fill what
-    is not recorded yet: they are forgotten as soon as the journal has the same part, or says that it begins again.
+    Recorded events (with `seq`) make the message; a repeated one is ignored. Live events only fill what is not recorded
+    yet. They are dropped as soon as the journal has the same part, or says that it starts again.
     """
 
     def __init__(self, reply_id: str = "") -> None:
-        """Without an id: of the first reply that an event tells of."""
+        """Without an id, takes the first reply that an event belongs to."""
         self._reply_id = reply_id
         self._seq = 0
         self._name = ""
         self._created_at = ""
         self.hints: list[HintBlock] = []
-        """What the model was told behind the request, and nobody has said; the message is without it."""
+        """Reminders after the request, which nobody said. They are not part of the message."""
         self._in_call = False
         self._done: list[ContentBlock] = []
         self._draft: _Draft | None = None
@@ -97,7 +97,7 @@ class ReplyReducer:
 
     @property
     def seq(self) -> int:
-        """Of the newest recorded event that was taken: go on from the next one."""
+        """Number of the newest recorded event that was taken. Continue with the next one."""
         return self._seq
 
     @property
@@ -105,7 +105,7 @@ class ReplyReducer:
         return self._end is not None
 
     def take(self, event: AgentEvent) -> None:
-        """Events in the order in which they came."""
+        """Take an event. Pass events in the order in which they arrive."""
         self._reply_id = self._reply_id or event.reply_id
         if event.reply_id != self._reply_id:
             return
@@ -116,7 +116,7 @@ class ReplyReducer:
             self._journal(event)
 
     def message(self) -> Msg:
-        """As far as it was told. When the reply has ended: as it is recorded."""
+        """The message so far. When the reply has ended, the recorded message."""
         end = self._end
         reason: FinishedReason | None = end.finished_reason if end else None
         error: ErrorInfo | None = end.error if end else None

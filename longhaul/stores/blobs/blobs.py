@@ -14,15 +14,15 @@ _KEY = re.compile(r"[0-9a-f]{16}/[0-9a-f]{40}/[0-9a-f]{64}")
 
 
 class NoBlob(Damaged, LookupError):
-    """There is surely no such blob, whole, in this store; the sentence says whether it is absent or damaged."""
+    """The store certainly has no such complete blob. The sentence says whether it is missing or damaged."""
 
 
 class BlobsUnavailable(Unavailable, RuntimeError):
-    """The store can't be reached, or refuses; whether the blob is there is unknown. Worth trying again."""
+    """The store can't be reached, or refuses. It is unknown whether it has the blob. Try again."""
 
 
 class BadBlobsSetting(BadSetup, ValueError):
-    """A setting that names no blob store; the sentence says what may stand there, without passwords."""
+    """The setting names no blob store. The sentence says what is allowed, without passwords."""
 
 
 class BlobStore(Protocol):

@@ -30,19 +30,19 @@ DELETED = "its key was deleted"
 
 
 class KeysUnavailable(Unavailable):
-    """The key store does not answer, or no master key fits. Nothing is lost: what needs the key is tried again."""
+    """The key store does not answer, or no master key fits. Nothing is lost; Longhaul tries again."""
 
 
 class WrongMaster(KeysUnavailable):
-    """The master key is not the one that a key was wrapped by; the sentence names it."""
+    """The master key is not the key with which a data key was wrapped. The sentence names that key."""
 
 
 class BadKeysSetting(BadSetup, ValueError):
-    """A setting that names no key store, or a master key that is none. The key is not in the sentence."""
+    """The setting names no key store, or no valid master key. The sentence does not contain the key."""
 
 
 class NoKey(Damaged, ValueError):
-    """What is encrypted can't be read: its key was deleted, is not known here, or is another session's."""
+    """Encrypted data can't be read: its key was deleted, is unknown here, or belongs to another session."""
 
 
 class StoredKey(NamedTuple):

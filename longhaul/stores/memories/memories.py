@@ -16,12 +16,12 @@ MOST_FOUND = 50
 
 @dataclass(frozen=True, slots=True)
 class MemoryOwner:
-    """Whose memories they are: nobody else is ever shown them."""
+    """Whose memories they are. Nobody else ever sees them."""
 
     user_id: str | None
-    """None: those of sessions without a user."""
+    """None: memories of sessions without a user."""
     agent: str | None
-    """None is every agent of the user, where memories are listed or deleted."""
+    """When memories are listed or deleted, None means every agent of the user."""
 
 
 NOBODY = MemoryOwner(None, "")
@@ -32,43 +32,42 @@ class Memory:
     id: str
     agent: str
     session_id: str
-    """Where it was written down."""
+    """Session in which the memory was stored."""
     text: str
     at: str
-    """ISO 8601 in UTC."""
+    """ISO 8601 time in UTC."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewMemory:
-    """What is to be written down."""
+    """A memory to store."""
 
     key: str
-    """The same memory for the same key of an owner: a second attempt writes it in place of the first."""
+    """Key of the memory. A second attempt with the same key of an owner replaces the memory."""
     text: str
-    """At most MOST_CHARS; without secrets."""
+    """At most MOST_CHARS characters, without secrets."""
     session_id: str
 
 
 class Memories(Protocol):
-    """The protocol of all stores of memories. Methods raise StoreUnavailable within seconds and never hang.
-
-    A class of one's own is named `module:Class` in LONGHAUL_MEMORY, and called without arguments.
-    """
+    """The protocol of all stores of memories. Methods raise StoreUnavailable within seconds and never hang. To use your
+    own class, name it as `module:Class` in LONGHAUL_MEMORY; Longhaul calls it without arguments."""
 
     async def record(self, owner: MemoryOwner, new: Sequence[NewMemory]) -> None:
-        """All of them or none, once for each key."""
+        """Store all of them or none, once for each key."""
         ...
 
     async def retrieve(self, owner: MemoryOwner, query: str, limit: int, *, not_of: str = "") -> list[Memory]:
-        """Those of the owner that fit the query best, the best first; none of the session `not_of`."""
+        """The owner's memories that fit the query best, the best first; none from the session `not_of`."""
         ...
 
     async def list_memories(self, owner: MemoryOwner, limit: int) -> list[Memory]:
-        """The newest first."""
+        """The owner's memories, the newest first."""
         ...
 
     async def delete(self, owner: MemoryOwner, ids: Sequence[str] | None) -> int:
-        """How many there were of these; `ids` of others count as none. None deletes all of the owner's."""
+        """Delete memories by id, and return how many were deleted; ids of other owners do not count. None deletes all
+        of the owner's."""
         ...
 
     async def close(self) -> None: ...
@@ -90,45 +89,43 @@ class KnownDocument:
     name: str
     passages: int
     at: str
-    """When it was put in: ISO 8601 in UTC."""
+    """ISO 8601 time in UTC at which the document was put in."""
     digest: str = ""
-    """As it was put in with, which `longhaul knowledge add` knows a file by, and its place. Empty: not told."""
+    """Digest of the file with its place, by which `longhaul knowledge add` recognizes it. Empty: not given."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakenIn:
-    """What came of putting a document in."""
+    """The result of putting a document in."""
 
     new: bool = True
-    """False: it was there already with this digest, and stays."""
+    """False: the document was there already with this digest, and stays."""
     by_words_alone: tuple[int, ...] = ()
-    """Passages, counted from 0, that the model of the embeddings refuses: they are found by their words."""
+    """Passages, counted from 0, that the embedding model refuses. They are found only by their words."""
 
 
 class KnowledgeBases(Protocol):
-    """The protocol of all stores of knowledge. Methods raise StoreUnavailable within seconds and never hang.
-
-    A class of one's own is named `module:Class` in LONGHAUL_KNOWLEDGE, and called without arguments.
-    """
+    """The protocol of all stores of knowledge bases. Methods raise StoreUnavailable within seconds and never hang. To
+    use your own class, name it as `module:Class` in LONGHAUL_KNOWLEDGE; Longhaul calls it without arguments."""
 
     async def put(self, base: str, document: str, digest: str, passages: Sequence[str]) -> TakenIn:
-        """In place of what the document was before."""
+        """Put a document in. It replaces the document's earlier passages."""
         ...
 
     async def search(self, bases: Sequence[str], query: str, limit: int) -> list[Passage]:
-        """Those that fit the query best, the best first."""
+        """The passages that fit the query best, the best first."""
         ...
 
     async def bases(self) -> list[str]:
-        """The names of those that have a document, in order."""
+        """Names of the bases that have a document, sorted."""
         ...
 
     async def list_documents(self, base: str | None) -> list[KnownDocument]:
-        """By base and name."""
+        """Documents of one base or of all, sorted by base and name."""
         ...
 
     async def delete(self, base: str, documents: Sequence[str] | None) -> int:
-        """How many there were of these. None deletes the base."""
+        """Delete documents by name, and return how many were deleted. None deletes the base."""
         ...
 
     async def close(self) -> None: ...

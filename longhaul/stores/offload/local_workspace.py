@@ -68,12 +68,12 @@ class Line:
 
 
 def batch_of(msgs: Sequence[Msg], batch: str) -> str:
-    """`batch`, or else a name for exactly these messages, so that the same call again is known by them."""
+    """`batch`, or a name computed from exactly these messages, by which a repeated call is recognized."""
     return batch or digest_of([message_digest(message) for message in msgs])
 
 
 def lines_of(msgs: Sequence[Msg], batch: str, keep: KeepData) -> list[Line]:
-    """A line for each message; `keep` has been called with each attachment."""
+    """A line for each message. `keep` is called with each attachment."""
     seen: Counter[str] = Counter()
     lines = []
     for message in msgs:
@@ -88,13 +88,13 @@ def lines_of(msgs: Sequence[Msg], batch: str, keep: KeepData) -> list[Line]:
 
 
 def key_of(line: bytes) -> str | None:
-    """The key of a whole line; None for one that is torn or somebody else's."""
+    """The key of a complete line. None: the line is cut off, or not Longhaul's."""
     found = _KEY.search(line[-_KEY_BYTES:])
     return found[1].decode("ascii") if found else None
 
 
 def result_text(result: ToolResultBlock, keep: KeepData) -> str:
-    """The whole output as text; an attachment is a line that says where it is."""
+    """The whole output as text. For an attachment, a line says where it is."""
     if isinstance(result.output, str):
         return result.output
     return "\n".join(
@@ -146,29 +146,30 @@ LOCK_SECONDS = 10.0
 
 
 class LocalWorkspace:
-    """An `Offloader` onto the local file system, or one that hosts share. References are absolute paths."""
+    """An `Offloader` that writes to the local file system, or to one that hosts share. References are absolute
+    paths."""
 
     def __init__(
         self, workdir: str | os.PathLike[str], lock_seconds: float = LOCK_SECONDS, part_bytes: int = PART_BYTES
     ) -> None:
-        """An attempt that waits longer than `lock_seconds` for another one gives up, with a TimeoutError."""
+        """An attempt that waits longer than `lock_seconds` for another attempt raises TimeoutError."""
         # Links that are there now are the operator's; what becomes a link below this path later is refused.
         self.workdir = Path(os.path.realpath(workdir))
         self._lock_seconds = lock_seconds
         self._part_bytes = part_bytes
 
     async def initialize(self) -> None:
-        """Make the folders. Raises OSError. Writing makes them too, so call this only to fail early."""
+        """Create the folders. Raises OSError. Writing creates them too, so call this only to fail early."""
         await asyncio.to_thread(self._make_folders)
 
     async def offload_context(self, session_id: str, msgs: Sequence[Msg], **kwargs: Any) -> str:
-        """Append the messages, each once: one of the same `batch` and content that stands there is not written again.
-        Without `batch`, a call with exactly the same messages is taken for the same call. Raises OSError."""
+        """Append the messages, each once: a message with the same `batch` and content is not written again. Without
+        `batch`, a call with exactly the same messages counts as the same call. Raises OSError."""
         batch = batch_of(msgs, str(kwargs.get("batch") or ""))
         return await asyncio.to_thread(self._append, session_id, tuple(msgs), batch)
 
     async def offload_tool_result(self, session_id: str, tool_result: ToolResultBlock, **kwargs: Any) -> str:
-        """Write the whole output as text; the same output again is the same file. Raises OSError."""
+        """Write the whole output as text. The same output again gives the same file. Raises OSError."""
         del kwargs
         return await asyncio.to_thread(self._put_result, session_id, tool_result)
 

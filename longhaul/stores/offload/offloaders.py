@@ -19,20 +19,21 @@ from longhaul.stores.state.store import BadStoreSetting
 
 
 class Offloader(Protocol):
-    """Any object with these two methods is one. Both return a reference that the model is shown: a path or an address.
+    """Any object with these two methods is an offloader. Both return a reference that the model reads: a path or an
+    address.
 
-    Both may be called again with the same arguments, at any time and also by two workers at once, because an activity
-    is repeated after a crash: then nothing may be there twice, and the reference is the same. Both may raise anything;
-    the session goes on without the reference. More keyword arguments may come: take `**kwargs`.
+    Longhaul may repeat a call with the same arguments, at any time and from two workers at once, because an activity is
+    repeated after a crash. Then nothing may be stored twice, and the reference must be the same. Both may raise
+    anything; the session then continues without the reference. More keyword arguments may come: take `**kwargs`.
     """
 
     async def offload_context(self, session_id: str, msgs: Sequence[Msg], **kwargs: Any) -> str:
-        """Add the messages to those of the session. `batch="epoch-2"` names the step that they belong to: a message
-        of the same batch, with the same content, is the same one."""
+        """Add messages to the session's offloaded messages. `batch="epoch-2"` names the step that they belong to. A
+        message with the same batch and content is the same message."""
         ...
 
     async def offload_tool_result(self, session_id: str, tool_result: ToolResultBlock, **kwargs: Any) -> str:
-        """Keep the whole output. Two results with the same id and different output are both kept."""
+        """Store the whole output. Two results with the same id and different output are both stored."""
         ...
 
 
@@ -48,7 +49,7 @@ METHODS = ("offload_context", "offload_tool_result")
 
 
 class OffloadSetupError(BadSetup):
-    """The operator's or the agent's mistake, as a sentence: this worker has no such offloader."""
+    """A mistake of the operator or the agent, as a sentence: this worker has no such offloader."""
 
 
 class Offloaders:

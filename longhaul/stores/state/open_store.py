@@ -19,10 +19,8 @@ METHODS = (
 
 
 def open_store(setting: str, *, data_dir: Path) -> StateStore:
-    """The store that a setting names; it connects when it is first used. Raises BadStoreSetting.
-
-    `file` lies in `data_dir`. A class of one's own is called without arguments.
-    """
+    """The store that a setting names. It connects at its first use. `file` is in `data_dir`. Your own class is called
+    without arguments. Raises BadStoreSetting."""
     match _kind(setting):
         case "file":
             if setting == "file":

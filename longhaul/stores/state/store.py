@@ -55,12 +55,12 @@ class SessionRecord(BaseModel):
     version: int = CURRENT
     session_id: str
     user_id: str | None = None
-    """None: anonymous, which is another than a user of any name."""
+    """None: a session without a user."""
     agent_id: str
     incarnation: int = Field(default=0, ge=0, lt=2**53)
-    """Incarnations of the session; a reopened session writes with a higher one."""
+    """Number of the session's incarnation. A reopened session writes with a higher number."""
     seq: int = Field(default=0, ge=0, lt=2**53)
-    """Number of the last entry that the state contains."""
+    """Number of the last entry in the state."""
     closed: bool = False
     deleted_at: str = ""
     """ISO 8601 with zone. Not empty: the session was deleted, and this is no session but the mark of that, which holds
@@ -69,13 +69,13 @@ class SessionRecord(BaseModel):
     """Of a mark: the rest of the session is being deleted, and a new one has to wait for that."""
     run_id: str = ""
     updated_at: str = ""
-    """ISO 8601 with zone, set by the store when it writes."""
+    """ISO 8601 time with zone; the store sets it when it writes."""
     segments: list[dict[str, object]] = Field(default_factory=list[dict[str, object]])
-    """Where older entries are kept."""
+    """Where older entries are stored."""
     state: AgentState
 
     def position(self) -> tuple[int, int]:
-        """Later positions replace earlier ones, never the other way round."""
+        """A record with a later position replaces one with an earlier position, never the reverse."""
         return self.incarnation, self.seq
 
 
@@ -88,23 +88,23 @@ class SessionRow(OpenValue):
     updated_at: str = ""
     closed: bool = False
     deleted_at: str = ""
-    """Not empty: there is no such session any more."""
+    """Not empty: the session was deleted."""
 
 
 class StoreError(LonghaulError, RuntimeError):
-    """Something is wrong with a store; the sentence names it, without passwords."""
+    """Something is wrong with a store. The sentence names the store, without passwords."""
 
 
 class BadStoreSetting(BadSetup, ValueError):
-    """A setting that names no store; the sentence says what may stand there, without passwords."""
+    """The setting names no store. The sentence says what is allowed, without passwords."""
 
 
 class StoreUnavailable(StoreError, Unavailable):
-    """The store does not answer. Nothing is known to be wrong with what it holds: try again later."""
+    """The store does not answer. Nothing is known to be wrong with its data; try again later."""
 
 
 class DamagedRecord(StoreError, Damaged):
-    """What lies there is no session of ours. Nothing was changed; trying again does not help."""
+    """The stored data is no session of Longhaul's. Nothing was changed; trying again does not help."""
 
     def __init__(self, where: str, key: str, wrong: str) -> None:
         super().__init__(
@@ -118,62 +118,59 @@ class NewerStored(StoreError, Damaged):
 
 
 class StoreBusy(StoreUnavailable):
-    """Others wrote the same session again and again while this one tried to."""
+    """Other writers wrote the same session repeatedly while this writer tried to."""
 
 
 class CantReplace(StoreError, BadSetup):
-    """A store of somebody's own that does not compare and write in one step."""
+    """Your own store does not compare and write in one step."""
 
 
 class StateStore(Protocol):
-    """The protocol of all stores. Methods raise StoreUnavailable within seconds and never hang.
+    """The protocol of all state stores. Methods raise StoreUnavailable within seconds and never hang.
 
-    A class of one's own may inherit it and then has `async with`. Set `single_host = True` there when other hosts
-    can't read what it writes.
+    Your own class may inherit it, and then has `async with`. Set `single_host = True` in the class if other hosts can't
+    read what it writes.
     """
 
     single_host: bool = False
 
     async def get_session(self, user_id: str | None, agent_id: str, session_id: str) -> SessionRecord | None:
-        """The session, or None when there is none. Raises DamagedRecord rather than return what might be wrong."""
+        """The stored session, or None. Raises DamagedRecord rather than return what might be wrong."""
         ...
 
     async def upsert_session(self, record: SessionRecord) -> None:
-        """Write it whatever was there before; how a person repairs a store. Sessions use `save_checkpoint`."""
+        """Write the record, whatever is stored; people repair a store with it. Sessions use `save_checkpoint`."""
         ...
 
     async def update_session_state(
         self, user_id: str | None, agent_id: str, session_id: str, state: AgentState
     ) -> None:
-        """Put another state into a stored session and change nothing else. Raises KeyError when there is none."""
+        """Replace the state of a stored session, and change nothing else. Raises KeyError if there is no such
+        session."""
         ...
 
     async def list_sessions(self, user_id: str | None, agent_id: str | None = None) -> list[SessionRow]:
-        """One user's sessions, last written first; with `agent_id`, only those of that agent. Reads no states."""
+        """One user's sessions, last written first; with `agent_id`, only those of that agent. States are not read."""
         ...
 
     async def delete_session(self, user_id: str | None, agent_id: str, session_id: str) -> bool:
-        """True when there was one."""
+        """Delete a session. Returns True if there was one."""
         ...
 
     async def save_checkpoint(self, record: SessionRecord) -> bool:
-        """Write unless something later is stored, in one step for all writers.
-
-        False: (incarnation, seq) is older than what is stored, and nothing was changed. The same position again is
-        True; of two records of one position a closed one stays.
-        """
+        """Write the record unless a later one is stored, in one step for all writers. False: the record's (incarnation,
+        seq) is older, and nothing was changed. The same position again returns True. Of two records with the same
+        position, a closed one stays."""
         ...
 
     async def replace_session(self, record: SessionRecord, expected: tuple[int, int] | None) -> bool:
-        """Write if what is stored has exactly the position `expected`, None meaning that nothing is; one step for all
-        writers. False: somebody else was quicker, and nothing was changed.
-
-        Users' rules are changed by it; a store of one's own that can't do it keeps sessions, but takes no such change.
-        """
+        """Write the record if the stored position is exactly `expected`, in one step for all writers. None: nothing is
+        stored. False: another writer was quicker, and nothing was changed. Changes of users' rules use it. Without it,
+        your own store keeps sessions, but takes no changes of rules."""
         raise CantReplace(f"{type(self).__name__} has no `replace_session`, so users' rules can't be changed in it")
 
     async def close(self) -> None:
-        """Let go of connections; the store is not used afterwards."""
+        """Close connections. The store is not used afterwards."""
 
     async def __aenter__(self) -> Self:
         return self

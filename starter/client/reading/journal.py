@@ -40,7 +40,7 @@ from longhaul.workflows.contract import (
 
 
 class HistoryUnreadable(Damaged):
-    """Older entries can't be read from here; the sentence says where they are, what to set, and what is readable."""
+    """This client can't read older entries. The sentence says where they are, what to set, and what is readable."""
 
 
 class SealedEntries(Protocol):

@@ -83,28 +83,29 @@ SILENT_SECONDS = 8.0
 
 
 class NoSession(LonghaulError):
-    """Nobody has sent this session a message yet, or it is closed."""
+    """The session has not received a message yet, or is closed."""
 
 
 class NoReply(NoSession):
-    """The session knows no reply of that id: it was never asked for, or more than a thousand have ended since."""
+    """The session knows no reply with that id: it was never asked for, or more than a thousand replies have ended
+    since."""
 
 
 class Stuck(Unavailable):
-    """The session can't go on until somebody fixes what the sentence names; then it does so by itself."""
+    """The session can't continue until somebody fixes what the sentence names. Then it continues by itself."""
 
 
 class Unexplained(Unavailable):
-    """The session's tasks fail, and the server keeps no word of why. It may be any of the others."""
+    """The session's workflow tasks fail, and the server does not say why. The cause may be any of the others."""
 
 
 class BlobsUnreachable(Unavailable):
-    """The store of large values can't be reached by the session's workers; the sentence names it. The session goes on
-    by itself when it answers again."""
+    """The session's workers can't reach the blob store that the sentence names. The session continues by itself when
+    the store answers again."""
 
 
 class NoWorker(Unavailable):
-    """Nobody polls the session's task queue; the session continues by itself when a worker does."""
+    """No worker polls the session's task queue. The session continues by itself when a worker does."""
 
 
 SILENCES = (Stuck, Unexplained, BlobsUnreachable, NoWorker)
@@ -112,8 +113,8 @@ SILENCES = (Stuck, Unexplained, BlobsUnreachable, NoWorker)
 
 
 class HistoryLost(Stuck, Damaged):
-    """What its history refers to is gone from the blobs. The sentence says what is missing, and how the session
-    continues from its last checkpoint, should nobody be able to put it back."""
+    """The blob store lost a part of the session's history. The sentence says what is missing, and how the session
+    continues from its last checkpoint if nobody can restore the part."""
 
 
 class Asking:

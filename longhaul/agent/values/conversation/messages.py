@@ -81,7 +81,7 @@ class ToolResultState(StrEnum):
     INTERRUPTED = "interrupted"
     DENIED = "denied"
     UNKNOWN = "unknown"
-    """Outcome unknown: an effect of class `once` was started and its worker lost. AgentScope has no such state."""
+    """Outcome unknown: a `once` call was started and its worker lost. AgentScope has no such state."""
 
 
 ResultStateName = Literal["running", "success", "error", "interrupted", "denied", "unknown"]
@@ -121,7 +121,8 @@ class TextBlock(OpenValue):
 
 
 class ThinkingBlock(OpenValue):
-    """Provider extras (Anthropic's `signature`, `redacted_thinking_data`) are kept, and sent back as they came."""
+    """The model's thinking. The provider's extras (Anthropic's `signature`, `redacted_thinking_data`) are kept, and
+    sent back unchanged."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
     type: Literal["thinking"] = "thinking"
@@ -135,7 +136,7 @@ class DataBlock(OpenValue):
 
 
 class HintBlock(OpenValue):
-    """Text for the model that no person said; sent as a user turn."""
+    """A reminder: text for the model that no person wrote. It is sent as a user turn."""
 
     type: Literal["hint"] = "hint"
     hint: Given[str | tuple[TextBlock | DataBlock, ...], str | Sequence[TextBlock | DataBlock]]
@@ -147,13 +148,13 @@ class ToolCallBlock(OpenValue):
     id: str
     name: str
     input: str
-    """The arguments as a JSON string, as the model wrote them: it may be broken, or say why they are not known
-    (`not_to_run`)."""
+    """The arguments as a JSON string, as the model wrote them. The string may be broken, or say why the arguments are
+    not known (`not_to_run`)."""
     extras: Extras = sparse({})
     state: ToolCallState = sparse(ToolCallState.PENDING)
     suggested_rules: Many[PermissionRule] = sparse(())
     indirect: bool = sparse(False)
-    """The model made it through `call_tool`, and is shown it so."""
+    """The model made the call through `call_tool`, and sees it that way."""
 
 
 _NOT_TO_RUN = re.compile(r"\(not run: ([^()]{1,400})\)")
@@ -174,7 +175,7 @@ def why_not_to_run(arguments: str) -> str:
 class ToolResultBlock(OpenValue):
     type: Literal["tool_result"] = "tool_result"
     id: str
-    """The id of the call that it answers."""
+    """Id of the call that the result answers."""
     name: str
     output: Given[
         str | tuple[Annotated[TextBlock | DataBlock, Field(discriminator="type")], ...],
@@ -184,7 +185,7 @@ class ToolResultBlock(OpenValue):
     metadata: dict[str, Any] = sparse({})
 
     def get_text(self) -> str:
-        """The text parts joined by newlines; data blocks are left out."""
+        """The text parts, joined by newlines. Data blocks are left out."""
         if isinstance(self.output, str):
             return self.output
         return "\n".join(part.text for part in self.output if isinstance(part, TextBlock))
@@ -197,17 +198,17 @@ ContentBlock = Annotated[
 
 
 class Usage(OpenValue):
-    """Tokens, as the provider reported them. `input_tokens` includes the cached ones, `output_tokens` the reasoning."""
+    """Tokens as the provider reported them. `input_tokens` includes cached ones, `output_tokens` includes reasoning."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     cache_input_tokens: int = sparse(0)
     cache_creation_input_tokens: int = sparse(0)
     cache_creation_1h_input_tokens: int = sparse(0)
-    """Of these, those that the provider keeps for an hour, at a higher price."""
+    """Of the tokens written to the cache, those that the provider keeps for an hour, at a higher price."""
     reasoning_tokens: int = sparse(0)
     estimated: bool = sparse(False)
-    """A provider has left counts out, and they are the worker's own."""
+    """The provider left counts out, and the worker counted instead."""
 
     def __add__(self, other: "Usage") -> "Usage":
         # Spelt out: each entry of a session adds some up, and so does each replay.
@@ -248,7 +249,7 @@ class Msg(OpenValue):
     id: str = sparse("")
     metadata: dict[str, Any] = sparse({})
     created_at: str = sparse("")
-    """ISO 8601 with zone; empty until the journal has stamped it."""
+    """ISO 8601 time with zone. Empty until the journal sets it."""
     usage: Usage | None = sparse(None)
     finished_at: str = sparse("")
     finished_reason: FinishedReason | None = sparse(None)

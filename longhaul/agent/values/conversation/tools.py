@@ -26,14 +26,14 @@ from longhaul.agent.values.deadlines import Deadline
 
 
 class Effect(StrEnum):
-    """What happens when a call runs twice."""
+    """What happens if a call runs twice."""
 
     READ = "read"
-    """Nothing: it is retried freely."""
+    """Nothing happens: the call may be retried."""
     IDEMPOTENT = "idempotent"
-    """The same as once: it is retried, with the call id as key."""
+    """The same happens as with one run: the call is retried, with the call id as idempotency key."""
     ONCE = "once"
-    """Something else: it has one attempt, and a lost one is *outcome unknown*."""
+    """Something else happens: the call has one attempt, and if that is lost, the outcome is unknown."""
 
 
 EFFECT_WORDS = {
@@ -79,36 +79,37 @@ class TemporalTarget(OpenValue):
 
 
 class ToolDescriptor(OpenValue):
-    """One tool as recorded at `prepare_reply`: what is not here can't be called."""
+    """One tool as recorded at `prepare_reply`. The model can call no other tools."""
 
     name: str
     description: str = ""
     input_schema: dict[str, Any] = Field(default_factory=dict)
     digest: str = ""
-    """sha-256 of name, description, schema and flags: a worker with another digest does not run the call."""
+    """sha-256 of name, description, schema and flags. A worker with another digest does not run the call."""
     effect: Effect = Effect.ONCE
     concurrency_safe: bool = False
     read_only: bool = False
-    """Every call of it changes nothing, whatever the arguments."""
+    """No call of the tool changes anything, whatever the arguments."""
     external: bool = False
-    """Runs outside (`is_external_tool`): the session parks until the result is handed in."""
+    """An external tool (`is_external_tool`): the session waits until another system hands in the result."""
     inside: bool = sparse(False)
-    """The session answers it itself (`agent.decisions.session_tools`): no worker runs anything."""
+    """An in-workflow tool: the session answers the call itself (`agent.decisions.session_tools`)."""
     child: bool = sparse(False)
-    """A call of it is a sub-agent's task: the session starts one of its own, and no worker runs anything."""
+    """A call is a sub-agent's task: the session starts another session, and no worker runs a tool."""
     untrusted: bool = sparse(False)
-    """Its results are what others wrote: a page, a mail. After one, a call that goes out is asked about."""
+    """The results contain untrusted text from others, such as a page or a mail. After such a result, Longhaul asks
+    about calls that send data out."""
     quick: bool = sparse(False)
-    """A call that only reads mostly takes a moment and asks nothing of its session: it may be fused."""
+    """A call that only reads mostly takes a moment and asks nothing of its session, so it may be a local read."""
     probes: bool = sparse(False)
-    """It can look whether a call of it happened, when the outcome is unknown."""
+    """The tool has a probe: it can check whether a call happened if the outcome is unknown."""
     result_schema: dict[str, Any] | None = sparse(None)
-    """What results from outside have to fit (`agent.plain.json_schemas`); None = anything."""
+    """Schema of results from external systems (`agent.plain.json_schemas`). None = anything."""
     timeout_seconds: float = 600.0
     target: TemporalTarget | None = sparse(None)
-    """The session starts this code of the user's, on workers that are not Longhaul's."""
+    """Your code that the session starts, on workers that are not Longhaul's."""
     deadline: Deadline | None = sparse(None)
-    """How long a call of it may wait, where the agent's settings say nothing of this tool."""
+    """How long a call may wait, if the agent's settings do not name the tool."""
 
 
 _KEY = "ran"
