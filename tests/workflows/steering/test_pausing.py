@@ -121,3 +121,17 @@ async def test_what_runs_while_a_signal_pauses_its_session_is_let_finish(stage: 
 
     await until(idle)
     assert (await session.status()).model_calls == 2
+
+
+async def test_a_session_begins_paused_where_it_is_set_up_before_its_first_request(stage: Stage) -> None:
+    session = stage.session({"text": "One."})
+
+    await session.configure(max_iters=9)
+    await session.pause(by="ana")
+    reply = await session.submit("First")
+    before = await session.status()
+    await session.step(by="ana")
+    message = await session.wait(reply)
+
+    assert (before.status, before.model_calls) == ("paused", 0)
+    assert message.get_text_content() == "One."
