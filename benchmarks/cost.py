@@ -235,8 +235,8 @@ def fleet(cost: Cost, server_ms: float) -> str:
     said = (
         f"On paper, for sessions that take {STEPS_AN_HOUR} steps an hour each, with `{cost.liveness}`: cores = steps/s "
         f"x {server_ms:.0f} ms ([measured](benchmarks.md#beside-a-bare-workflow), database included, slow machine); "
-        f"shards = steps/s x {WRITES_A_STEP} writes x {WRITE_MS} ms / {BUSY_SHARE:.0%}, for a shard writes one thing "
-        f"after the other and should be busy for that share of its time, as a power of two, {LEAST_SHARDS} or more. "
+        f"shards = steps/s x {WRITES_A_STEP} writes x {WRITE_MS} ms / {BUSY_SHARE:.0%}, rounded up to a power of two, "
+        f"at least {LEAST_SHARDS}: a shard makes one write at a time, and should be busy {BUSY_SHARE:.0%} of it. "
         "Their number can't be changed later. A session that waits costs none of it."
     )
     return "\n".join([said, "", *table(header, rows)])

@@ -53,7 +53,7 @@ def test_the_table_of_liveness_is_what_the_code_does() -> None:
     ]
 
     assert [row for row in rows if row not in told] == []
-    assert f"a client that waits asks after {FAST_ASK_SECONDS:g} s, or {CHEAP_ASK_SECONDS:g} s" in told
+    assert f"a client that waits asks after {FAST_ASK_SECONDS:g} s (`cheap`: {CHEAP_ASK_SECONDS:g} s)" in told
 
 
 def _both(effect: Effect) -> tuple[float, float]:
