@@ -70,7 +70,7 @@ class ForeignMiddleware(Middleware):
         return await self.act()
 
 
-class ForeignKind(CustomAgent):
+class ForeignAgent(CustomAgent):
     error: BaseException = Panic()
 
     async def reply(self, msg: Any, session: Any) -> str:
@@ -161,8 +161,8 @@ async def test_who_waits_may_cancel(place: Callable[[Act], Awaitable[Any]]) -> N
 
 
 @pytest.mark.parametrize("error", ENDS, ids=lambda error: type(error).__name__)
-async def test_the_code_of_a_kind_may_raise_it_too(error: BaseException) -> None:
-    kind = type("Raising", (ForeignKind,), {"error": error})
+async def test_the_code_of_a_custom_agent_may_raise_it_too(error: BaseException) -> None:
+    raising = type("Raising", (ForeignAgent,), {"error": error})
 
-    with pytest.raises(Exception, match=rf"kind 'foreign' failed: its code raised {type(error).__name__}\."):
-        await CustomAgentTurns(CustomAgents({"foreign": kind})).parting("foreign", "", ())
+    with pytest.raises(Exception, match=rf"custom agent 'foreign' failed: its code raised {type(error).__name__}\."):
+        await CustomAgentTurns(CustomAgents({"foreign": raising})).parting("foreign", "", ())

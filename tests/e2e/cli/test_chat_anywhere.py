@@ -128,7 +128,7 @@ def test_what_changes_a_session_is_typed_anywhere(cli: Cli, columns: int, term: 
             ("greet\r", QUESTION),
             ("", "again if a\n    worker dies;" if bells else "again if a worker dies;"),
             (f"y{enter}", last),
-            ("/cost\r", "3 model"),
+            ("/cost\r", "model calls"),
         )
         terminal.presses(LEAVE)
         seen = terminal.end()

@@ -41,7 +41,7 @@ TOKENS = {name: f"lh_{name}_{MARK}" for name in PEOPLE}
 BODY_OF = {f"{one.method} {one.path}": BODIES.get(one.name, {}) for one in OPERATIONS}
 FORM = dict(
     parse_qsl(
-        "agent=lead&session=x&text=hi&call_id=w-1&decision=deny&happened=yes&event=dusk&output=x&id=r&call-0=none+w-1"
+        "agent=lead&session=x&text=hi&call_id=w-1&decision=deny&happened=yes&event=dusk&output=x&id=r&every=yes&call-0=none+w-1"
     )
 )
 MCP = {"Accept": "application/json, text/event-stream"}

@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -67,7 +68,7 @@ def told(setting: str, share: list[Any]) -> object:
     try:
         return asyncio.run(add_all(setting, share) if isinstance(share[0], str) else save_all(setting, share))
     except Exception as error:  # noqa: BLE001  whatever it was, the test says it
-        return f"{type(error).__name__}: {error}"
+        return "".join(traceback.format_exception(error))
 
 
 async def save_all(setting: str, seqs: Sequence[int]) -> list[bool]:
