@@ -72,7 +72,7 @@ class Workspaces:
             if wanted.place == "worktree":
                 root = self._own_tree(root, session_key, wanted.at)
         else:
-            root = self._folder_of(session_key)
+            root = snapshots.own_folder_of(self._data_dir, session_key)
             root.mkdir(mode=0o700, parents=True, exist_ok=True)
         root = root.resolve()
         marker = root / MARKER
@@ -91,11 +91,11 @@ class Workspaces:
         """The folder that an earlier incarnation of the session had here for itself alone, with its marker. Blocking.
 
         It outlives the state store's record, and the history that the server deletes."""
-        folders = self._folder_of(session_key), worktrees.path_of(self._data_dir, session_key)
-        return next((folder for folder in folders if _read(folder / MARKER) is not None), None)
-
-    def _folder_of(self, session_key: str) -> Path:
-        return self._data_dir / "workspaces" / snapshots.digest(session_key)
+        for path_of in (snapshots.own_folder_of, worktrees.path_of):
+            folder = path_of(self._data_dir, session_key)
+            if _read(folder / MARKER) is not None:
+                return folder
+        return None
 
     def _own_tree(self, root: Path, session_key: str, at: str) -> Path:
         try:

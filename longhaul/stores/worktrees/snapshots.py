@@ -311,13 +311,18 @@ def take_clone(root: Path, data_dir: Path, session_key: str, call_id: str, *, ag
         return name
 
 
+def own_folder_of(data_dir: Path, session_key: str) -> Path:
+    """Where a session works that has a folder for itself alone, no working tree of git."""
+    return data_dir.resolve() / "workspaces" / digest(session_key)
+
+
 def own_files(root: Path, data_dir: Path, session_key: str, at: str) -> Path | None:
     """The folder of a copy of a session, made where there is none yet, with the files as they were kept, or as they are
     at `root`; None where git is to make a working tree. `at`: as of `Workspace`. Blocking. Raises GitProblem, OSError.
     """
     if not at:
         return None
-    own = data_dir.resolve() / "workspaces" / digest(session_key)
+    own = own_folder_of(data_dir, session_key)
     if own.is_dir():
         return own
     files = root if at == FILES_NOW else data_dir.resolve() / "clones" / at[:_SESSION] / at

@@ -25,7 +25,11 @@ class Worktree:
 
 def path_of(data_dir: Path, session_key: str) -> Path:
     """Where the session's own working tree lies, if it has one."""
-    return data_dir.resolve() / "worktrees" / branch_of(session_key).removeprefix(BRANCHES)
+    return _path_of_branch(data_dir, branch_of(session_key))
+
+
+def _path_of_branch(data_dir: Path, branch: str) -> Path:
+    return data_dir.resolve() / "worktrees" / branch.removeprefix(BRANCHES)
 
 
 def make(root: Path, data_dir: Path, session_key: str, at: str) -> Path:
@@ -168,7 +172,7 @@ def discard(root: Path, data_dir: Path, branch: str) -> Worktree:
     """Throw away a session's working tree and its branch, with all that lies in them. Raises GitProblem."""
     repository = repository_at(root)
     theirs = _of_branch(repository, branch)
-    if theirs.root != data_dir.resolve() / "worktrees" / theirs.branch.removeprefix(BRANCHES):
+    if theirs.root != _path_of_branch(data_dir, theirs.branch):
         raise GitProblem(f"{str(theirs.root)!r} was not made for a session; remove it with `git worktree remove`")
     with git_for(repository, kept_for(repository, data_dir)) as git:
         _clear(git, theirs.root)
