@@ -98,7 +98,7 @@ class CodecDoor:
     async def _owned_by(self, caller: Caller) -> set[str]:
         """Of the sessions of its users that the server still lists; sub-agents have the key of their root. A page asks
         once for each payload, so the list is kept for a moment."""
-        app, now, users = self._served.app, time.monotonic(), frozenset(filter(None, caller.users))
+        app, now, users = self._served.app, time.monotonic(), caller.users
         found_at, owned = self._owned.get(users, (now - LISTED_SECONDS, set[str]()))
         if now - found_at >= LISTED_SECONDS:
             cards = await app.sessions(user=users, closed=True)

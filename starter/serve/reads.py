@@ -228,8 +228,8 @@ def _listed_user(call: Call) -> Users:
     whose: Whose = call.query
     if "admin" in call.caller.scopes and whose.user is None:
         return None
-    if call.caller.others and whose.user is None and not whose.anonymous:
-        return [user for user in call.caller.users if user is not None]
+    if call.caller.users and whose.user is None and not whose.anonymous:
+        return call.caller.users
     user = user_meant(call)
     if user is None:
         raise Problem("forbidden", "user: the sessions of all users need a token with the scope 'admin'")

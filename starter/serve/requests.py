@@ -95,7 +95,7 @@ def user_meant(call: Call) -> str | None:
     if whose.user is not None and whose.anonymous:
         raise wrong("anonymous", "true", "a session has a user or is anonymous; send one of the two")
     wanted = None if whose.anonymous else whose.user if whose.user is not None else call.caller.user
-    if wanted not in call.caller.users and "admin" not in call.caller.scopes:
+    if wanted not in (call.caller.user, *call.caller.users) and "admin" not in call.caller.scopes:
         raise Problem("forbidden", "user: sessions of others need a token with the scope 'admin'; leave `user` out")
     return wanted
 
@@ -104,7 +104,7 @@ def unseen_by(call: Call) -> str:
     """What the caller's token does not let them see, whether there is any; empty for whoever sees all."""
     if "admin" in call.caller.scopes:
         return ""
-    named = " and ".join(map(repr, sorted(filter(None, call.caller.users))))
+    named = " and ".join(map(repr, sorted(call.caller.users)))
     return (
         f"this token sees the sessions of user {named} only; sessions of others, and those without a user, need the "
         "scope 'admin'"

@@ -47,11 +47,12 @@ class Caller:
     """Who decides, for the record."""
     scopes: frozenset[Scope]
     others: frozenset[str] = frozenset()
-    """Further users, whose sessions are as the caller's own: those of a team, for whoever leads it."""
+    """Further users, whose sessions are as the caller's own: those of a team, for its lead."""
 
     @property
-    def users(self) -> frozenset[str | None]:
-        return self.others | {self.user}
+    def users(self) -> frozenset[str]:
+        """All whose sessions the caller sees, as far as they have a user."""
+        return self.others if self.user is None else self.others | {self.user}
 
 
 @dataclass(frozen=True, slots=True)
