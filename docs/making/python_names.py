@@ -12,26 +12,23 @@ from pydantic import BaseModel
 import longhaul
 from docs.making.tables import cell, docstring, rows, schemas_of
 
+NAMES = Path(__file__).with_name("names.md")
 PEOPLE = Path(__file__).parents[1] / "people"
 LEAF = re.compile(r"(?m)^((?:[│ ]   |[├└]── )*)(\w+)  +(\S.*)")
 """A line of the tree of errors: where it is in the tree, the error, and what it is."""
 
 
 def python() -> str:
-    about = _names().partition("\n## ")[0].partition("\n\n")[2].partition("\n\n")[2]
+    text = NAMES.read_text(encoding="utf-8")
+    about = text.partition("\n## ")[0].partition("\n\n")[2]
     return (
         "# Python, name by name\n\n"
         "After this page you know each name that `from longhaul import …` gives: what it is, its signature, and the"
-        f" methods of a class.\n\n{about}\n" + "".join(_sections())
+        f" methods of a class.\n\n{about}\n" + "".join(_sections(text))
     )
 
 
-def _names() -> str:
-    return Path(__file__).with_name("names.md").read_text(encoding="utf-8")
-
-
-def _sections() -> Iterator[str]:
-    text = _names()
+def _sections(text: str) -> Iterator[str]:
     rows_of = re.compile(r"(?m)^\| `(\w+)` \| (.*) \|$").findall
     shown = {name for name, _ in rows_of(text)}
     for part in text.split("\n### ")[1:]:

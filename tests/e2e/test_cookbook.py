@@ -40,6 +40,12 @@ LOOKS = ("longhaul inbox", "longhaul show", "cat ")
 """Commands that a person types again until there is something to see."""
 
 
+def commands_of(recipe: str) -> list[str]:
+    """As they stand on the page."""
+    (section,) = [section for section in SECTIONS if section.startswith(recipe)]
+    return [line for block in re.findall(r"(?ms)^```sh\n(.*?)^```$", section) for line in block.splitlines()]
+
+
 @dataclass(frozen=True)
 class Kitchen:
     """The folder of the recipes, and a shell in it: what it exports is there for each later command."""
@@ -74,8 +80,7 @@ class Kitchen:
 
     async def cook(self, recipe: str, shows: Sequence[tuple[str, int, str]]) -> str:
         """Type a recipe's commands: how each begins, its exit code, and something that is shown; all that was shown."""
-        (section,) = [section for section in SECTIONS if section.startswith(recipe)]
-        lines = [line for block in re.findall(r"(?ms)^```sh\n(.*?)^```$", section) for line in block.splitlines()]
+        lines = commands_of(recipe)
         assert len(lines) == len(shows), lines
         said = ""
         async with AsyncExitStack() as stack:
@@ -137,8 +142,7 @@ def test_each_recipe_has_a_section_and_each_shown_file_is_that_of_the_recipe() -
 
 
 async def test_the_refund_desk_pays_once_and_only_after_two_approvals(kitchen: Kitchen) -> None:
-    (section,) = [section for section in SECTIONS if section.startswith("Refund desk")]
-    ask, first, second, look = re.findall(r"(?m)^longhaul .+$", section)
+    ask, first, second, look = commands_of("Refund desk")
 
     assert (await kitchen.typed(ask))[0] == 3
     code, shown = await kitchen.typed(first)
