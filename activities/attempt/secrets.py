@@ -169,7 +169,7 @@ _given: ContextVar[Mapping[str, str]] = ContextVar("secrets of the running call"
 
 
 class SecretsSetupError(BadSetup):
-    """A mistake in the worker's settings: a secret that can't be kept, or that is named without a value."""
+    """A mistake in the worker's settings: a secret that can't be kept. The message names the secret, not its value."""
 
 
 def secret(name: str) -> str:

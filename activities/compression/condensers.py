@@ -63,7 +63,7 @@ class Question:
     """The task. It comes last, and is never shortened."""
     answer: AnswerSchema | None = None
     check: Callable[[Mapping[str, Any]], str] = no_complaint
-    """Returns what is wrong with an answer that fits the schema, or an empty text. The model is told once."""
+    """Returns what is wrong with an answer that fits the schema, or an empty text. The model reads it once."""
     about_context: bool = False
     """The material is the context itself. The session's model may then read the messages behind its cached prefix
     instead."""

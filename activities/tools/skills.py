@@ -285,7 +285,7 @@ class SkillLoader:
         """All skills as they are now.
 
         Longhaul calls it in a thread, for each reply and each call of Skill. It should answer within a second or two.
-        If it raises, only its own skills are missing, and the model is told.
+        If it raises, only its own skills are missing, and the model reads that.
         """
         raise NotImplementedError
 

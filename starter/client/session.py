@@ -320,7 +320,7 @@ class Session(Steering):
     async def resolve(
         self, call_id: PendingCall | str, *, happened: bool, output: str = "", by: str = "", reason: str = ""
     ) -> None:
-        """Say whether a call of unknown outcome happened. The model is told. You may also name a call of a sub-agent by
+        """Say whether a call of unknown outcome happened. The model reads it. You may also name a sub-agent's call by
         its id. Raises Refused."""
         body = {"call_id": call_id_of(call_id), "happened": happened, "output": output, "by": by, "reason": reason}
         await self._update_where_it_waits(call_id, "resolve", body)
@@ -484,9 +484,9 @@ class Session(Steering):
         return Following(self._reading.events, self._stream() if live else None, start, printing, self._moves())
 
     def until(self, reply_id: str, start: int = 1, *, live: bool = True) -> Until:
-        """The events of `follow` until that reply has ended or waits for somebody, whoever sent the request. If the
-        reply waits, its questions come last, without a `seq` if they were asked before `start`. If its sub-agents wait,
-        the last event says so, as in `reply_stream`."""
+        """The events of `follow` until that reply has ended or waits for somebody. Anybody may have sent the
+        request. If the reply waits, its questions come last, without a `seq` if they were asked before `start`. If its
+        sub-agents wait, the last event says so, as in `reply_stream`."""
         questions = Questions(reply_id, self._reading.standing, self.own_pending)
         questions.resume()
         return Until(self.following(start, live=live), questions, self.tree.standing_still)

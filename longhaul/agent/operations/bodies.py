@@ -106,7 +106,7 @@ class Notify(Value):
 
     event: str = Field(min_length=1, max_length=MOST_EVENT_CHARS)
     payload: str = Field(default="", max_length=MOST_PAYLOAD_CHARS)
-    """Text for the model, which is told that the text comes from outside."""
+    """Text for the model, which reads that the text comes from outside."""
     request_id: str = Field(default="", max_length=MAX_ID_CHARS)
     """Sent again, it counts once."""
     by: str = Field(default="", max_length=MAX_ID_CHARS)

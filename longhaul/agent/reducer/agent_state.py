@@ -153,7 +153,7 @@ class ReplyContext(Living):
     wordless: int = sparse(0)
     """How often the model used all of its output tokens for thinking."""
     to_go_on: GoOn = sparse("")
-    """What the model is told before it is called again."""
+    """What the model reads before it is called again."""
     structured_schema: dict[str, Any] | None = sparse(None)
     """Schema that the answer has to fit. None = text is an answer."""
     structured_output: dict[str, Any] | None = sparse(None)

@@ -47,7 +47,7 @@ class Deadline(Value):
     expire_after: Given[Seconds | None, float | str | None] = sparse(None)
     """Time after which the call expires; `on_expiry` says what happens."""
     on_expiry: Literal["deny", "park"] = sparse("deny")
-    """`deny`: the call ends without running, and the model is told. `park`: the call keeps waiting, shown as
+    """`deny`: the call ends without running, and the model reads that. `park`: the call keeps waiting, shown as
     overdue."""
 
     @model_validator(mode="after")

@@ -146,7 +146,7 @@ class Stored:
 
         None: from now, or after the step that `entry` belongs to, a `seq` of the trajectory. Nothing runs again, and
         open calls are closed as cancelled. The copy has the agent's settings. If these name a workspace, the copy works
-        in the same files. Otherwise it gets an empty folder of its own, and its model is told so. If the workspace
+        in the same files. Otherwise it gets an empty folder of its own, and its model reads that. If the workspace
         keeps snapshots, the copy gets a folder with the files as they were after that step. `Status.note` of the copy
         says which. Raises Refused, NoSuchStep.
         """
