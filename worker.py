@@ -35,6 +35,7 @@ from longhaul.activities.attempt.heartbeat import CancelHints
 from longhaul.activities.attempt.own_session import Waking, waking_through
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.attempt.worker_capabilities import Lacking, Offered, own_keys
+from longhaul.activities.attempt.worker_leases import WorkerLeases
 from longhaul.activities.attempt.workspaces import Workspaces
 from longhaul.activities.call_model import Thinking
 from longhaul.activities.call_results import Awaiting, Probing, TakingIn
@@ -89,7 +90,6 @@ from longhaul.agent.values.spec.mcp import worker_queue
 from longhaul.agent.values.spec.workspace import host_queue
 from longhaul.agent.views.session_views import ALL_INDEXED
 from longhaul.starter.connection.connect import connect, keyring_in, let_go, opened_blobs
-from longhaul.starter.connection.query_retries import liveness_of
 from longhaul.starter.connection.storage_places import TheirBlobs, own_identity
 from longhaul.starter.settings import Settings
 from longhaul.starter.telemetry.switches import logs_wanted, metrics_wanted, runtime_with, traces_wanted
@@ -158,6 +158,7 @@ class _Resources:
     lasting: LongTerm
     waking: Waking
     hints: CancelHints
+    leases: WorkerLeases
     mcp: McpServers
     identity: str
     application: Application
@@ -213,12 +214,19 @@ async def build(
             lasting=lasting,
             waking=await opened.enter_async_context(waking_through(told, secrets.masker)),
             hints=CancelHints(streams, client.namespace, settings.task_queue),
+            leases=WorkerLeases(
+                client,
+                settings.redis_url,
+                data_dir=settings.data_dir,
+                task_queue=settings.task_queue,
+                theirs=application.activities,
+            ),
             mcp=mcp,
             identity=await own_identity(settings, store, blobs),
             application=application,
         )
         made = _assembled(resources)
-        async with resources.hints.heard(), _polling(made):
+        async with resources.leases.watched(), resources.hints.heard(), _polling(made):
             yield made[0]
 
 
@@ -345,7 +353,6 @@ def _activities(resources: _Resources) -> _Activities:
         # Whoever works without search attributes has not seen to it that the server knows them.
         indexed=ALL_INDEXED if settings.search_attributes else 1,
         providers=providers,
-        liveness=liveness_of(settings, client),
         offered=Offered(
             offloaders.names,
             (*BUILT_IN, *condensers),
@@ -399,6 +406,7 @@ def _assembled(resources: _Resources) -> list[Worker]:
             Lacking(),
             *around_activities(settings, resources.secrets.masker),
             resources.waking,
+            resources.leases,
             FusedBounds(),
             *around_workflows(client),
         ],

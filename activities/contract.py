@@ -260,6 +260,8 @@ EXAMINE_CALLS = "longhaul.examine_calls"
 
 NOT_HERE = "NotHere"
 """Error type: this worker can't do it (tool or workspace missing), another one may; nothing was done."""
+WORKER_LOST = "WorkerLost"
+"""Error type of an attempt whose worker died: another worker has told the server so."""
 PROBE_SECONDS = 20.0
 """A look that takes longer could not tell."""
 

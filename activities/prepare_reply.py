@@ -38,7 +38,6 @@ from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.known_names import without_tool
 from longhaul.agent.values.spec.summary_template import BadTemplate
-from longhaul.agent.values.spec.workspace import FAST_SECONDS
 from longhaul.agent.values.subagents import AGENT, agents_text
 from longhaul.agent.values.tool_groups import described
 from longhaul.agent.values.tool_index import CALL_TOOL, FIND_TOOLS, head_of, looked_up
@@ -60,7 +59,6 @@ class Preparation:
         rules: UserRules | None = None,
         indexed: int = 1,
         providers: Providers | None = None,
-        liveness: float = FAST_SECONDS,
         offered: Offered | None = None,
         prices: Prices | None = None,
         retrieval: Retrieval | None = None,
@@ -69,7 +67,7 @@ class Preparation:
         self._counter, self._secrets = parts.counter, parts.secrets
         self._wrapping, self._mcp = parts.wrapping, parts.mcp
         self._prompting, self._rules, self._providers = prompting or Prompting(), rules, providers
-        self._indexed, self._liveness = indexed, liveness
+        self._indexed = indexed
         self._offered, self._prices, self._retrieval = offered or Offered(), prices or Prices({}), retrieval
 
     @activity.defn(name=PREPARE_REPLY)
@@ -133,7 +131,6 @@ class Preparation:
             no_tool=self._no_tool(ask, of_user, served.names),
             fixed_tokens=fixed,
             context_length=window,
-            liveness=self._liveness,
             tariffs=self._tariffs(ask.spec),
             left_out=told.left_out,
         )

@@ -20,6 +20,7 @@ from longhaul.activities.attempt.fused_reads import check_first
 from longhaul.activities.attempt.heartbeat import Stalled, attempt_noting, beating
 from longhaul.activities.attempt.own_session import Streaming
 from longhaul.activities.attempt.secrets import given
+from longhaul.activities.attempt.worker_leases import note_lease
 from longhaul.activities.attempt.workspaces import Elsewhere, keep_files, not_here, with_snapshot
 from longhaul.activities.context.tool_results import Returning
 from longhaul.activities.contract import RunTool
@@ -76,6 +77,7 @@ class Acting:
                 type="NotFoundError",
             )
         ask = _parse_request(arguments[0].payload.data)
+        note_lease(runs_once=ask.effect is Effect.ONCE)
         check_first(ask)
         if ask.effect is not Effect.ONCE:
             await call_attempts.check_not_fatal()

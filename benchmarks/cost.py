@@ -1,4 +1,4 @@
-"""`python -m benchmarks.cost`: what a reply asks of the server under each liveness, counted by the SDK's own metrics.
+"""`python -m benchmarks.cost`: what a reply asks of the server, counted by the SDK's own metrics.
 
 A model takes ten seconds and a command two, as in a real job. Counted are the requests of the worker, and of a client
 that waits for the reply, by their kind. Those that are billed actions on Temporal Cloud are named as such. Two replies
@@ -16,7 +16,7 @@ import sys
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -49,9 +49,9 @@ RECORDED = {
     "search attributes": "upsert_workflow_search_attributes_event_attributes",
 }
 """Events that are an action each."""
-MOST_ACTIONS = {"fast": 20.0, "cheap": 3.0}
+MOST_ACTIONS = 3.0
 """A step; and of queries a minute by a client that waits:"""
-MOST_QUERIES = {"fast": 4.0, "cheap": 1.0}
+MOST_QUERIES = 1.0
 SHORT, DONE = 2, "Done."
 FLEETS, STEPS_AN_HOUR = (10_000, 100_000, 1_000_000), 10
 WRITES_A_STEP, WRITE_MS, BUSY_SHARE, LEAST_SHARDS = 10, 5, 0.1, 512
@@ -90,7 +90,6 @@ class Reply:
 class Cost:
     """Of a short reply and a long one."""
 
-    liveness: str
     short: Reply
     long: Reply
     quiet: dict[str, int]
@@ -126,25 +125,23 @@ def requests(port: int) -> Counter[str]:
     return told
 
 
-async def measure(steps: int, liveness: str) -> Cost:
+async def measure(steps: int) -> Cost:
     """One session on a worker of its own: its first reply is not counted, for it opens connections and the session."""
     worker_port, client_port = free_port(), free_port()
-    further = {"LONGHAUL_METRICS": f"127.0.0.1:{worker_port}", "LONGHAUL_LIVENESS": liveness}
-    async with one_worker(further=further) as stage:
-        settings = stage.settings.model_copy(update={"liveness": liveness})
+    async with one_worker(further={"LONGHAUL_METRICS": f"127.0.0.1:{worker_port}"}) as stage:
         client = await connect(
             stage.client.service_client.config.target_host,
-            settings=settings,
+            settings=stage.settings,
             runtime=runtime_with(f"127.0.0.1:{client_port}"),
         )
-        session = Longhaul(client, settings).session("cost", agent=_agent(stage, steps))
+        session = Longhaul(client, stage.settings).session("cost", agent=_agent(stage, steps))
         await session.reply("Are you there?")
         await asyncio.sleep(5)
         watched = Watched(session, stage.client.get_workflow_handle(session.workflow_id), (worker_port, client_port))
         quiet_before = requests(worker_port)
         await asyncio.sleep(QUIET_SECONDS)
         quiet = requests(worker_port) - quiet_before
-        return Cost(liveness, await watched.reply(SHORT), await watched.reply(steps), dict(quiet))
+        return Cost(await watched.reply(SHORT), await watched.reply(steps), dict(quiet))
 
 
 def _agent(stage: Stage, steps: int) -> AgentSpec:
@@ -189,7 +186,7 @@ def _size(told: WorkflowExecutionDescription) -> int:
     return told.raw_description.workflow_execution_info.history_size_bytes
 
 
-def section(costs: Sequence[Cost]) -> str:
+def section(cost: Cost) -> str:
     """The page's text about it: what was counted."""
     counted: dict[str, Callable[[Reply], int]] = {
         "billed actions": lambda reply: reply.actions,
@@ -197,20 +194,18 @@ def section(costs: Sequence[Cost]) -> str:
         "events in the history": lambda reply: reply.events,
         "bytes of history": lambda reply: reply.history_bytes,
     }
-    rows = [
-        [name, *(f"{cost.a_step(of):,.1f} + {cost.beside(of):,.0f}" for cost in costs)] for name, of in counted.items()
-    ]
+    rows = [[name, f"{cost.a_step(of):,.1f} + {cost.beside(of):,.0f}"] for name, of in counted.items()]
     rows += [
-        ["queries a minute by a client that waits", *(f"{cost.queries_a_minute:.1f}" for cost in costs)],
-        [f"requests in {QUIET_SECONDS:g} s without a message", *(str(sum(cost.quiet.values())) for cost in costs)],
-        ["**a million steps**: history, GB", *(f"{_history_kb(cost):.1f}" for cost in costs)],
+        ["queries a minute by a client that waits", f"{cost.queries_a_minute:.1f}"],
+        [f"requests in {QUIET_SECONDS:g} s without a message", str(sum(cost.quiet.values()))],
+        ["**a million steps**: history, GB", f"{_history_kb(cost):.1f}"],
     ]
     said = (
-        f"`python -m benchmarks.cost`: replies of {costs[0].short.steps} and {costs[0].long.steps} steps on a worker "
+        f"`python -m benchmarks.cost`: replies of {cost.short.steps} and {cost.long.steps} steps on a worker "
         f"of its own, in each step a model of {MODEL_SECONDS:g} s and a command of {TOOL_SECONDS:g} s. *A step + what "
         "a reply costs beside its steps*:"
     )
-    return "\n".join([said, "", *table(["", *(f"`{cost.liveness}`" for cost in costs)], rows)])
+    return "\n".join([said, "", *table(["", "a step + a reply"], rows)])
 
 
 def fleet(cost: Cost, server_ms: float) -> str:
@@ -233,7 +228,7 @@ def fleet(cost: Cost, server_ms: float) -> str:
         "million actions a day",
     ]
     said = (
-        f"On paper, for sessions that take {STEPS_AN_HOUR} steps an hour each, with `{cost.liveness}`: cores = steps/s "
+        f"On paper, for sessions that take {STEPS_AN_HOUR} steps an hour each: cores = steps/s "
         f"x {server_ms:.0f} ms ([measured](benchmarks.md#beside-a-bare-workflow), database included, slow machine); "
         f"shards = steps/s x {WRITES_A_STEP} writes x {WRITE_MS} ms / {BUSY_SHARE:.0%}, rounded up to a power of two, "
         f"at least {LEAST_SHARDS}: a shard makes one write at a time, and should be busy {BUSY_SHARE:.0%} of it. "
@@ -249,37 +244,32 @@ def _history_kb(cost: Cost) -> float:
 def main() -> int:
     options = argparse.ArgumentParser(prog="python -m benchmarks.cost", description=__doc__)
     options.add_argument("--steps", type=int, default=10)
-    options.add_argument("--liveness", choices=tuple(MOST_ACTIONS), help="this one alone")
     options.add_argument("--json", type=Path, help="write the counts to this file too")
     options.add_argument("--docs", type=Path, help="write cost.md in this folder, and the counts below it")
     chosen = options.parse_args()
-    wanted = (chosen.liveness,) if chosen.liveness else tuple(MOST_ACTIONS)
-    costs = [asyncio.run(measure(chosen.steps, liveness)) for liveness in wanted]
+    cost = asyncio.run(measure(chosen.steps))
     if chosen.json:
-        chosen.json.write_text(json.dumps([asdict(cost) for cost in costs], indent=1) + "\n")
+        chosen.json.write_text(json.dumps(asdict(cost), indent=1) + "\n")
     if chosen.docs:
         page = chosen.docs / "cost.md"
         samples = json.loads((chosen.docs / "benchmarks" / "floor.json").read_text())
         server_ms = statistics.median(one["server_cpu"] for one in samples if one["contender"] == "longhaul")
-        told = with_section(page.read_text(), "cost", section(costs))
-        page.write_text(with_section(told, "fleet", fleet(costs[-1], server_ms)))
+        told = with_section(page.read_text(), "cost", section(cost))
+        page.write_text(with_section(told, "fleet", fleet(cost, server_ms)))
         counts = chosen.docs / "benchmarks" / "cost.json"
-        counts.write_text(json.dumps([asdict(cost) for cost in costs], indent=1) + "\n")
+        counts.write_text(json.dumps(asdict(cost), indent=1) + "\n")
     out = Console()
-    for cost in costs:
-        out.print(_counted(cost))
-    shown = Table("liveness", "actions a step", "at most", "queries a minute of who waits", "at most")
-    for cost in costs:
-        most = (f"{MOST_ACTIONS[cost.liveness]:g}", f"{MOST_QUERIES[cost.liveness]:g}")
-        actions = cost.a_step(lambda reply: reply.actions)
-        shown.add_row(cost.liveness, f"{actions:.1f}", most[0], f"{cost.queries_a_minute:.1f}", most[1])
+    out.print(_counted(cost))
+    shown = Table("actions a step", "at most", "queries a minute of who waits", "at most")
+    actions = cost.a_step(lambda reply: reply.actions)
+    shown.add_row(f"{actions:.1f}", f"{MOST_ACTIONS:g}", f"{cost.queries_a_minute:.1f}", f"{MOST_QUERIES:g}")
     out.print(shown)
     return 0
 
 
 def _counted(cost: Cost) -> Table:
     reply = cost.long
-    title = f"{cost.liveness}: {reply.steps} steps in {reply.wall_seconds} s, {reply.events} events"
+    title = f"{reply.steps} steps in {reply.wall_seconds} s, {reply.events} events"
     shown = Table("request", "worker", "client", "billed as", title=title)
     for kind in sorted({*reply.worker, *reply.client}):
         shown.add_row(kind, str(reply.worker.get(kind, 0)), str(reply.client.get(kind, 0)), BILLED.get(kind, ""))

@@ -5,51 +5,19 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 
 from benchmarks.pages import table
-from tests.e2e.crash.crash_full import ONCE, PATIENCE_SECONDS, Verdict
+from tests.e2e.crash.crash_full import ONCE, Verdict
 
 AT_ONCE = 5
 """Sessions under way on each task queue."""
+LANES = 2
+"""Task queues, with one worker each."""
+PAUSE = (0.1, 1.2)
+"""Seconds between two random faults, at least and at most: so that some sessions come further in between."""
 WORKER, STOPPED, SERVER = "worker killed", "worker stopped, then killed", "server killed"
 WEIGHTS = {WORKER: 80, STOPPED: 15, SERVER: 5}
 """Of a hundred random ones."""
 HEADER = ("fault", "at each event", "at random")
 JUDGED = ("sessions", "`once` calls", "lost", "done twice", "of unknown outcome", "unknown outcomes not told")
-
-
-@dataclass(frozen=True)
-class Form:
-    """In which workers run."""
-
-    liveness: str = "fast"
-
-    @property
-    def lanes(self) -> int:
-        """Task queues, with one worker each. More where a death is noticed late, for faults are rarer there."""
-        return 2 if self.liveness == "fast" else 10
-
-    @property
-    def pause(self) -> tuple[float, float]:
-        """Seconds between two random faults, at least and at most: so that some sessions come further in between."""
-        return (0.1, 1.2) if self.liveness == "fast" else (5.0, 50.0)
-
-    @property
-    def patience(self) -> float:
-        """Seconds until a session without its answers counts as lost."""
-        return PATIENCE_SECONDS if self.liveness == "fast" else 1_800.0
-
-    def title(self) -> str:
-        """Of its section."""
-        return "Faults" + (f" in `{self.liveness}`" if self.liveness != "fast" else "")
-
-    def suffix(self) -> str:
-        """Of the names of its section and its file."""
-        return f"_{self.liveness}" if self.liveness != "fast" else ""
-
-    def flags(self) -> str:
-        return f" --liveness {self.liveness}" if self.liveness != "fast" else ""
-
-
-FAST = Form()
 
 
 @dataclass(frozen=True)
@@ -97,16 +65,16 @@ def judged(ledger: SessionState) -> tuple[str, ...]:
     )
 
 
-def section(ledger: SessionState, seed: int, form: Form = FAST) -> str:
+def section(ledger: SessionState, seed: int) -> str:
     """The page's text about it."""
-    at_random, raw = sum(not fault.at for fault in ledger.faults), f"benchmarks/faults{form.suffix()}.json"
+    at_random, raw = sum(not fault.at for fault in ledger.faults), "benchmarks/faults.json"
     lines = [
-        f"## {form.title()}",
+        "## Faults",
         "",
-        f"`python -m benchmarks.faults --random {at_random} --seed {seed}{form.flags()}`: each job thinks aloud, calls",
+        f"`python -m benchmarks.faults --random {at_random} --seed {seed}`: each job thinks aloud, calls",
         "three tools at once, runs a command, reads, asks a person, outgrows its context and is asked again, while",
         "workers and the server die under it by SIGKILL.",
-        f"{form.lanes} workers, {AT_ONCE} sessions on each at a time.",
+        f"{LANES} workers, {AT_ONCE} sessions on each at a time.",
         "",
         *table(HEADER, rows(ledger)),
         "",

@@ -27,12 +27,13 @@ from benchmarks.fault_ledger import (
     AT_ONCE,
     HEADER,
     JUDGED,
+    LANES,
+    PAUSE,
     SERVER,
     STOPPED,
     WEIGHTS,
     WORKER,
     Fault,
-    Form,
     SessionState,
     judged,
     rows,
@@ -60,7 +61,6 @@ class Lane:
     mending: asyncio.Lock
     """Of the server, which all lanes share."""
     ledger: SessionState
-    form: Form
     process: WorkerProcess
     playing: set["asyncio.Task[Verdict]"] = field(default_factory=set["asyncio.Task[Verdict]"])
     named: int = 0
@@ -68,7 +68,7 @@ class Lane:
     def begin(self) -> tuple[Job, "asyncio.Task[Verdict]"]:
         self.named += 1
         job = full_job(self.stage, f"job{self.named}")
-        task = asyncio.create_task(play(job, self.form.patience), name=job.session.id)
+        task = asyncio.create_task(play(job), name=job.session.id)
         self.playing.add(task)
         task.add_done_callback(self._ended)
         return job, task
@@ -101,14 +101,14 @@ class Lane:
             self.process.ask_to_stop()
             await asyncio.sleep(random.uniform(0, 0.7))  # noqa: S311  no secret
         await self.process.kill()
-        self.process = await started(self.stage, self.form)
+        self.process = await started(self.stage)
 
 
-async def started(stage: Stage, form: Form) -> WorkerProcess:
+async def started(stage: Stage) -> WorkerProcess:
     """A worker that polls. Raises RuntimeError when none does after many tries."""
     for left in range(STARTS, 0, -1):
         try:
-            return await WorkerProcess.start(stage.worker(LONGHAUL_LIVENESS=form.liveness))
+            return await WorkerProcess.start(stage.worker())
         except RuntimeError:
             if left == 1:
                 raise
@@ -117,11 +117,11 @@ async def started(stage: Stage, form: Form) -> WorkerProcess:
 
 
 @asynccontextmanager
-async def lanes(server: DevServer, folder: Path, ledger: SessionState, form: Form) -> AsyncIterator[list[Lane]]:
+async def lanes(server: DevServer, folder: Path, ledger: SessionState) -> AsyncIterator[list[Lane]]:
     mending, found = asyncio.Lock(), list[Lane]()
-    for number in range(form.lanes):
+    for number in range(LANES):
         stage = await Stage.on(server.address, folder / f"lane{number}")
-        found.append(Lane(stage, server, mending, ledger, form, await started(stage, form)))
+        found.append(Lane(stage, server, mending, ledger, await started(stage)))
     try:
         yield found
     finally:
@@ -172,29 +172,29 @@ async def at_random(lane: Lane, count: int, chance: random.Random) -> None:
     for _ in range(count):
         while len(lane.playing) < AT_ONCE:
             lane.begin()
-        await asyncio.sleep(chance.uniform(*lane.form.pause))
+        await asyncio.sleep(chance.uniform(*PAUSE))
         (kind,) = chance.choices(list(WEIGHTS), list(WEIGHTS.values()))
         await lane.strike(kind)
     await lane.is_done()
 
 
-async def run(count: int, step: int, seed: int, form: Form) -> SessionState:
+async def run(count: int, step: int, seed: int) -> SessionState:
     """Faults at each `step`th event, none at 0, and so many at random."""
     ledger, chance = SessionState(), random.Random(seed)  # noqa: S311  no secret
     with tempfile.TemporaryDirectory(prefix="longhaul-faults-") as name:
         settings = DevServerSettings(
             temporal=find_temporal(_say), directory=Path(name) / "temporal", search_attributes=SEARCH_ATTRIBUTES
         )
-        async with DevServer(settings) as server, lanes(server, Path(name), ledger, form) as all_lanes:
+        async with DevServer(settings) as server, lanes(server, Path(name), ledger) as all_lanes:
             events = await undisturbed(all_lanes[0])
             _say(f"a job has {len(events)} events")
             numbers = range(1, len(events) + 1, step) if step else range(0)
             for kind in EVERYWHERE:
                 await asyncio.gather(
-                    *(at_each_event(lane, numbers[n :: form.lanes], kind) for n, lane in enumerate(all_lanes))
+                    *(at_each_event(lane, numbers[n::LANES], kind) for n, lane in enumerate(all_lanes))
                 )
                 _say(f"{kind} at each of {len(numbers)} events; not as it should be: {ledger.broken()}")
-            shares = [len(range(n, count, form.lanes)) for n in range(form.lanes)]
+            shares = [len(range(n, count, LANES)) for n in range(LANES)]
             await asyncio.gather(*(at_random(*each, chance) for each in zip(all_lanes, shares, strict=True)))
     return ledger
 
@@ -208,11 +208,9 @@ def main() -> None:
     parser.add_argument("--random", type=int, default=100, help="so many at random moments")
     parser.add_argument("--step", type=int, default=1, help="at each event, or at each so-manieth; 0: at none")
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--liveness", default="fast", help="of the workers, as in LONGHAUL_LIVENESS (fast)")
     parser.add_argument("--docs", type=Path, help="write docs/benchmarks.md and the ledger under this folder")
     given = parser.parse_args()
-    form = Form(given.liveness)
-    ledger = asyncio.run(run(given.random, given.step, given.seed, form))
+    ledger = asyncio.run(run(given.random, given.step, given.seed))
     for header, told in ((HEADER, rows(ledger)), (JUDGED, [judged(ledger)])):
         shown = Table(*header)
         for row in told:
@@ -221,7 +219,7 @@ def main() -> None:
     for verdict in ledger.broken():
         _say(str(verdict))
     if given.docs:
-        publish(given.docs, f"faults{form.suffix()}", section(ledger, given.seed, form), ledger.rows())
+        publish(given.docs, "faults", section(ledger, given.seed), ledger.rows())
     sys.stdout.flush()
     # The SDK's runtime threads abort a normal interpreter exit now and then, after all work is done.
     os._exit(1 if ledger.broken() else 0)

@@ -182,9 +182,9 @@ def alive(group: int) -> bool:
     return False
 
 
-async def run(repeats: int, liveness: str) -> Figures:
-    figures, further = Figures(), {"LONGHAUL_LIVENESS": liveness}
-    async with speaker() as model, one_worker(model_keys=f"none={model.url}", further=further) as stage:
+async def run(repeats: int) -> Figures:
+    figures = Figures()
+    async with speaker() as model, one_worker(model_keys=f"none={model.url}") as stage:
         await asyncio.gather(commands(stage, figures, repeats), streams(stage, model, figures, repeats))
     return figures
 
@@ -215,10 +215,9 @@ def section(figures: Figures) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.interrupting", description=__doc__)
     parser.add_argument("--repeats", type=int, default=60)
-    parser.add_argument("--liveness", default="cheap", help="of the worker, as in LONGHAUL_LIVENESS (cheap)")
     parser.add_argument("--docs", type=Path, help="write docs/benchmarks.md and the raw times under this folder")
     given = parser.parse_args()
-    figures = asyncio.run(run(given.repeats, given.liveness))
+    figures = asyncio.run(run(given.repeats))
     shown = Table(*HEADER)
     for row in rows(figures):
         shown.add_row(*row)

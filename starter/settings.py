@@ -17,7 +17,7 @@ from pydantic_settings import (
 
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.plain.text import did_you_mean, nearest
-from longhaul.agent.values.spec.workspace import HOST, LONGEST_HOST, LONGEST_SECONDS, SHORTEST_SECONDS, Sandbox
+from longhaul.agent.values.spec.workspace import HOST, LONGEST_HOST, Sandbox
 from longhaul.starter import folder_trust
 from longhaul.starter.folder_trust import BadSettingsFile
 from longhaul.starter.links import LinkTemplate, WebAddress
@@ -25,7 +25,12 @@ from longhaul.workflows.contract import TASK_QUEUE
 
 OF_A_FOLDER = frozenset(
     {
-        *("build", "deployment", "graceful_shutdown_timeout", "grpc_compression", "liveness"),
+        *(
+            "build",
+            "deployment",
+            "graceful_shutdown_timeout",
+            "grpc_compression",
+        ),
         *("model", "search_attributes", "task_queue"),
     }
 )
@@ -39,7 +44,6 @@ OTHER_VARIABLES = frozenset(f"{PREFIX}{name}" for name in _OTHERS)
 """Read elsewhere, or by the composition alone."""
 NEARLY = 0.8
 """As `difflib` measures; so far off is one operation too few, or two in the wrong order."""
-Liveness = Annotated[float, Field(ge=SHORTEST_SECONDS, le=LONGEST_SECONDS)]
 
 
 class BadVariable(BadSetup):
@@ -147,10 +151,6 @@ class Settings(BaseSettings):
     notify: str | list[str] = ""
     """Channels that notify people of waiting calls: https://…, maildir:/PATH?to=ADDRESS, command:PROGRAM …, or a list
     of these."""
-    liveness: Literal["", "fast", "cheap"] | Liveness = ""
-    """How soon a dead worker is noticed: `fast` is 2 seconds, `cheap` 30, or a number of seconds. Heartbeats are
-    billed, so `cheap` costs less. Empty: `cheap` if the server is reached with TLS or an API key. With `cheap`, clients
-    also poll a silent session less often."""
     graceful_shutdown_timeout: float = Field(default=20.0, ge=0, le=86_400)
     """Seconds in which running calls may end after a worker is asked to stop. Keep it below Kubernetes' 30 seconds, so
     that the worker can still report interrupted calls."""

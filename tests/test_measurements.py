@@ -71,9 +71,6 @@ def test_the_ledger_counts_faults_and_what_they_did() -> None:
     assert [verdict.session for verdict in ledger.broken()] == ["broken"]
     assert [row["is"] for row in ledger.rows()] == ["fault"] * 3 + ["session"] * 3
     assert "--random 2 --seed 7" in fault_ledger.section(ledger, 7)
-    cheap = fault_ledger.Form(liveness="cheap")
-    assert "--seed 7 --liveness cheap" in fault_ledger.section(ledger, 7, cheap)
-    assert cheap.suffix() == "_cheap"
 
 
 def test_the_sandbox_is_told_by_what_it_adds() -> None:

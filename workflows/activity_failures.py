@@ -3,7 +3,7 @@
 from temporalio.exceptions import ActivityError, ApplicationError, TimeoutType, is_cancelled_exception
 from temporalio.exceptions import TimeoutError as TemporalTimeout
 
-from longhaul.activities.contract import LOST_ATTEMPTS, MODEL_FAILED, NOT_HERE, OUT_OF_BUDGET
+from longhaul.activities.contract import LOST_ATTEMPTS, MODEL_FAILED, NOT_HERE, OUT_OF_BUDGET, WORKER_LOST
 from longhaul.agent import entries as e
 from longhaul.agent.operations.bodies import LEAVING
 from longhaul.agent.reducer.agent_state import OpenCall
@@ -141,7 +141,8 @@ def error_info(error: ActivityError) -> ErrorInfo:
     if isinstance(cause, ApplicationError):
         if cause.type == MODEL_FAILED and cause.details:
             return ErrorInfo.model_validate(cause.details[0])
-        return ErrorInfo(type=cause.type or "upstream", message=cause.message)
+        kind = "internal" if cause.type == WORKER_LOST else cause.type or "upstream"
+        return ErrorInfo(type=kind, message=cause.message)
     return ErrorInfo(type="internal", message=_why(error))
 
 

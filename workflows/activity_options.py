@@ -13,18 +13,23 @@ from temporalio.workflow import (
     ParentClosePolicy,
 )
 
-from longhaul.activities.contract import MODEL_FAILED, PROBE_SECONDS
+from longhaul.activities.contract import MODEL_FAILED, PROBE_SECONDS, WORKER_LOST
 from longhaul.agent.values.conversation.tools import Effect, TemporalTarget, ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import ModelConfig
-from longhaul.agent.values.spec.workspace import heartbeat_seconds
 from longhaul.agent.values.subagents import LONGEST_SECONDS
+
+HEARTBEAT = timedelta(seconds=30)
+"""Without a heartbeat for so long, a call's worker counts as lost. Workers find each other's death much sooner and tell
+the server (`activities.attempt.worker_leases`); this is for a host that is gone with all that looked after it, and for
+a worker that hangs. Shorter, it would cost a billed action every few seconds, and a worker that only stalls would turn
+a `once` call that ran into an unknown outcome."""
 
 FIRST_RETRY = timedelta(seconds=0.2)
 """A killed worker's successor should not wait for the stock second."""
 
-LOST = ["TemporalTimeout:StartToClose", "TemporalTimeout:Heartbeat", "BlobsUnavailable"]
-"""The server's names for a lost attempt, and ours for a result that could not be stored: final for a `once` call. After
-any other kind the next attempt sees that it was not NotHere, and begins nothing
+LOST = ["TemporalTimeout:StartToClose", "TemporalTimeout:Heartbeat", WORKER_LOST, "BlobsUnavailable"]
+"""The server's names for a lost attempt, ours for one whose worker was found dead, and for a result that could not be
+stored: final for a `once` call. After any other kind the next attempt sees that it was not NotHere, and begins nothing
 (`activities.attempt.call_attempts`)."""
 
 GIVE_UP_AFTER = 30
@@ -50,26 +55,25 @@ def prepare() -> ActivityConfig:
     return ActivityConfig(
         summary="find tools and workspace",
         start_to_close_timeout=timedelta(seconds=60),
-        heartbeat_timeout=timedelta(seconds=5),
+        heartbeat_timeout=HEARTBEAT,
         retry_policy=_LOOK_AGAIN,
     )
 
 
-def examine(calls: int, liveness: float, *, analyzed: bool = False) -> ActivityConfig:
+def examine(calls: int, *, analyzed: bool = False) -> ActivityConfig:
     """Analyzers have half a minute for each call, and look at eight calls together."""
     return ActivityConfig(
         summary=f"look again at {calls} call{'s' if calls > 1 else ''}",
         start_to_close_timeout=timedelta(seconds=60 + (30 * (1 + calls // 8) if analyzed else 0)),
-        heartbeat_timeout=timedelta(seconds=max(5, liveness)),
+        heartbeat_timeout=HEARTBEAT,
         retry_policy=_LOOK_AGAIN,
     )
 
 
-def call_model(config: ModelConfig, liveness: float, summary: str, *, waits: bool = False) -> ActivityConfig:
+def call_model(config: ModelConfig, summary: str, *, waits: bool = False) -> ActivityConfig:
     """The pause before the next try comes with the failure: `activities.attempt.model_attempts` makes it of these
     intervals and of the provider's Retry-After.
 
-    `liveness`: as `Prepared` has it: with a dead worker's call its price is paid twice, but a person may be waiting.
     `waits`: no other model could take the call, so an outage is waited out. Then attempts are not counted here, but by
     the activity, which tells an outage from what no waiting fixes (`activities.attempt.model_attempts`).
     """
@@ -79,7 +83,7 @@ def call_model(config: ModelConfig, liveness: float, summary: str, *, waits: boo
             summary=summary,
             schedule_to_close_timeout=timedelta(seconds=longest),
             start_to_close_timeout=timedelta(seconds=config.call_timeout_seconds),
-            heartbeat_timeout=timedelta(seconds=heartbeat_seconds(liveness)),
+            heartbeat_timeout=HEARTBEAT,
             cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
             retry_policy=RetryPolicy(
                 initial_interval=FIRST_RETRY,
@@ -91,7 +95,7 @@ def call_model(config: ModelConfig, liveness: float, summary: str, *, waits: boo
     return ActivityConfig(
         summary=summary,
         start_to_close_timeout=timedelta(seconds=config.call_timeout_seconds),
-        heartbeat_timeout=timedelta(seconds=heartbeat_seconds(liveness)),
+        heartbeat_timeout=HEARTBEAT,
         # What an interrupted call had said is its answer, so its end is awaited.
         cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
         retry_policy=RetryPolicy(
@@ -103,9 +107,9 @@ def call_model(config: ModelConfig, liveness: float, summary: str, *, waits: boo
     )
 
 
-def compress(config: ModelConfig, liveness: float, *, waits: bool = False) -> ActivityConfig:
+def compress(config: ModelConfig, *, waits: bool = False) -> ActivityConfig:
     """As a model call, for it makes one or two."""
-    how = call_model(config, liveness, "summarise older messages", waits=waits)
+    how = call_model(config, "summarise older messages", waits=waits)
     return {**how, "cancellation_type": ActivityCancellationType.TRY_CANCEL}
 
 
@@ -114,7 +118,7 @@ def handle_interrupt() -> ActivityConfig:
     return ActivityConfig(
         summary="what to say to the interrupt",
         schedule_to_close_timeout=timedelta(seconds=60),
-        heartbeat_timeout=timedelta(seconds=5),
+        heartbeat_timeout=HEARTBEAT,
         retry_policy=RetryPolicy(initial_interval=FIRST_RETRY, maximum_interval=timedelta(seconds=5)),
     )
 
@@ -124,7 +128,7 @@ def record_memory() -> ActivityConfig:
     return ActivityConfig(
         summary="write the reply down in the long-term memory",
         start_to_close_timeout=timedelta(seconds=60),
-        heartbeat_timeout=timedelta(seconds=5),
+        heartbeat_timeout=HEARTBEAT,
         retry_policy=RetryPolicy(initial_interval=FIRST_RETRY, maximum_interval=timedelta(seconds=5)),
     )
 
@@ -144,7 +148,7 @@ def take_result(tool: str) -> ActivityConfig:
     return ActivityConfig(
         summary=f"take in the result of {tool[:40]}",
         start_to_close_timeout=timedelta(seconds=60),
-        heartbeat_timeout=timedelta(seconds=5),
+        heartbeat_timeout=HEARTBEAT,
         retry_policy=_LOOK_AGAIN,
     )
 
@@ -155,7 +159,7 @@ def probe(tool: str) -> ActivityConfig:
         summary=f"look whether {tool[:40]} happened",
         schedule_to_close_timeout=timedelta(seconds=60),
         start_to_close_timeout=timedelta(seconds=PROBE_SECONDS + 5),
-        heartbeat_timeout=timedelta(seconds=5),
+        heartbeat_timeout=HEARTBEAT,
         retry_policy=_LOOK_AGAIN,
     )
 
@@ -174,7 +178,7 @@ def checkpoint() -> ActivityConfig:
     return ActivityConfig(
         summary="write down what is new",
         schedule_to_close_timeout=timedelta(seconds=30),
-        heartbeat_timeout=timedelta(seconds=5),
+        heartbeat_timeout=HEARTBEAT,
         retry_policy=RetryPolicy(initial_interval=FIRST_RETRY, maximum_interval=timedelta(seconds=5)),
     )
 
@@ -186,16 +190,16 @@ def restore(*, prepares: bool = False) -> ActivityConfig:
         if prepares
         else "look for an earlier incarnation",
         schedule_to_close_timeout=timedelta(seconds=120),
-        heartbeat_timeout=timedelta(seconds=5),
+        heartbeat_timeout=HEARTBEAT,
         retry_policy=RetryPolicy(initial_interval=FIRST_RETRY, maximum_interval=timedelta(seconds=5)),
     )
 
 
-def run_tool(tool: ToolDescriptor, effect: Effect, liveness: float, summary: str) -> ActivityConfig:
+def run_tool(tool: ToolDescriptor, effect: Effect, summary: str) -> ActivityConfig:
     return ActivityConfig(
         summary=summary,
         start_to_close_timeout=timedelta(seconds=tool.timeout_seconds + 30),
-        heartbeat_timeout=timedelta(seconds=heartbeat_seconds(liveness, effect)),
+        heartbeat_timeout=HEARTBEAT,
         retry_policy=_tool_retry(effect),
         # An interrupted call's result is what it came to, so its end is awaited.
         cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
@@ -259,23 +263,23 @@ def run_operation(tool: ToolDescriptor, workflow_id: str, summary: str) -> Child
     )
 
 
-def run_in_background(effect: Effect, liveness: float, summary: str) -> ActivityConfig:
+def run_in_background(effect: Effect, summary: str) -> ActivityConfig:
     """Of a command that nobody waits for: its worker ends it in time."""
     return ActivityConfig(
         summary=summary,
         start_to_close_timeout=timedelta(seconds=LONGEST_SECONDS + 60),
-        heartbeat_timeout=timedelta(seconds=heartbeat_seconds(liveness, effect)),
+        heartbeat_timeout=HEARTBEAT,
         retry_policy=_tool_retry(effect),
         cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
     )
 
 
-def await_command(liveness: float) -> ActivityConfig:
+def await_command() -> ActivityConfig:
     """Of one that an earlier run has started: tried again until its worker is asked, or so often that nobody has it."""
     return ActivityConfig(
         summary="await a command in the background",
         start_to_close_timeout=timedelta(seconds=LONGEST_SECONDS + 60),
-        heartbeat_timeout=timedelta(seconds=heartbeat_seconds(liveness)),
+        heartbeat_timeout=HEARTBEAT,
         retry_policy=_LOOK_AGAIN,
         cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
     )

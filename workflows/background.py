@@ -47,8 +47,7 @@ class Background:
         tool = self._journal.provided.tools[call.block.name]
         effect = effect_of(call, tool)
         ask = activity_inputs.run_tool(self._journal, call, workflow.info().run_id)
-        liveness, summary = self._journal.provided.liveness, activity_inputs.summary_of(call)
-        how = activity_options.run_in_background(effect, liveness, summary)
+        how = activity_options.run_in_background(effect, activity_inputs.summary_of(call))
         if host := self._journal.spec.host:
             how["task_queue"] = host_queue(workflow.info().task_queue, host)  # it begins when the host is there
         handle: ActivityHandle[RawValue] = workflow.start_activity(tool.name, ask, result_type=RawValue, **how)
@@ -59,7 +58,7 @@ class Background:
 
     def take_over(self, call_id: str) -> None:
         """Of a command that an earlier run has started."""
-        how = activity_options.await_command(self._journal.provided.liveness)
+        how = activity_options.await_command()
         if host := self._journal.spec.host:
             how["task_queue"] = host_queue(workflow.info().task_queue, host)
         ask = AwaitCommand(

@@ -138,7 +138,6 @@ class Doing:
         try:
             how = activity_options.call_model(
                 ask.config,
-                self._journal.provided.liveness,
                 activity_inputs.summary_of_thought(ask),
                 waits=activity_inputs.is_last_model(self._journal, model),
             )
@@ -186,7 +185,7 @@ class Doing:
         ask, epoch = activity_inputs.compress(self._journal, cut), self._journal.context.epoch
         try:
             waits = activity_inputs.needs_model(self._journal, ask)
-            how = activity_options.compress(ask.config, self._journal.provided.liveness, waits=waits)
+            how = activity_options.compress(ask.config, waits=waits)
             with self._by_settings(world.COMPRESS):
                 shorter = await self._at_files.run(world.COMPRESS, ask, e.ContextCompressed, how)
         except WorkInterrupted:
@@ -220,8 +219,7 @@ class Doing:
         calls = [activity_inputs.open_call(self._journal, call_id) for call_id in call_ids]
         ask = activity_inputs.examine_calls(self._journal, calls)
         try:
-            liveness, analyzed = self._journal.provided.liveness, ask.risk_analysis is not None
-            how = activity_options.examine(len(calls), liveness, analyzed=analyzed)
+            how = activity_options.examine(len(calls), analyzed=ask.risk_analysis is not None)
             examined = await self._at_files.run(world.EXAMINE_CALLS, ask, e.CallsExamined, how)
         except WorkInterrupted:
             pass  # the calls are closed with the reply
@@ -263,7 +261,7 @@ class Doing:
                 del self.running[call_id]
                 self._write(outcome)
                 return
-            how = activity_options.run_tool(tool, effect, self._journal.provided.liveness, summary)
+            how = activity_options.run_tool(tool, effect, summary)
             ask = activity_inputs.run_tool(self._journal, call, workflow.info().run_id)
             holder, once = holder_of(ask.connection), effect is Effect.ONCE
             came = await self._at_files.run_at(holder, tool.name, ask, e.ToolOutcome, how, once=once)

@@ -30,7 +30,7 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, 
 
 from longhaul.activities.attempt import own_session
 from longhaul.activities.attempt.workspaces import not_here
-from longhaul.activities.contract import CALL_MODEL, COMPRESS, NOT_HERE, RunTool
+from longhaul.activities.contract import CALL_MODEL, COMPRESS, NOT_HERE, WORKER_LOST, RunTool
 from longhaul.activities.process.program_output import words_of
 from longhaul.agent.entries import ToolReturned
 from longhaul.agent.operations.bodies import LEAVING, WORKER_LEFT
@@ -79,7 +79,7 @@ async def check_not_fatal() -> None:
         before = await _failure_before()
     except Exception:  # noqa: BLE001  the server counts attempts too, and gives up later
         return
-    if before.HasField("timeout_failure_info"):
+    if before.HasField("timeout_failure_info") or before.application_failure_info.type == WORKER_LOST:
         raise ApplicationError(
             f"the worker that ran it was lost each time; it was tried {MOST_LOST} times and more, and it is not "
             "started again",

@@ -88,6 +88,12 @@ def poke(workflow_id: str) -> None:
                 watch.poke_within(seconds)
 
 
+def poke_all() -> None:
+    """Let all that this worker runs beat now: the server may have given it to another worker."""
+    for watch in _watching:
+        watch.poke_within(0)
+
+
 def calls() -> int:
     """How many activities that beat run on this worker."""
     return len(_watching)

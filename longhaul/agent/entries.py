@@ -29,7 +29,6 @@ from longhaul.agent.values.plans import PlanChange, PlanModeContext
 from longhaul.agent.values.prompt_cache import MissReason
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ContextConfig, ModelConfig
 from longhaul.agent.values.spec.mcp import Sampled
-from longhaul.agent.values.spec.workspace import FAST_SECONDS
 from longhaul.agent.values.stuck_detection import Pattern
 from longhaul.agent.values.subagents import Asker, BackgroundCommand, Child, Fate, Outcome, Parent
 from longhaul.agent.values.tasks import Task
@@ -593,8 +592,6 @@ class Prepared(Entry):
     it lacks would fail a workflow task for ever."""
     context_length: int = sparse(0)
     """Tokens that the model's window holds; 0 = unknown, and nothing is compressed."""
-    liveness: float = sparse(FAST_SECONDS)
-    """How soon its workers want the death of one of them noticed, in seconds."""
     tariffs: dict[str, Tariff] = sparse({})
     """Of the agent's models, by its names of them, where it has a budget."""
     left_out: tuple[str, ...] = sparse(())

@@ -47,7 +47,7 @@ from longhaul.starter.client.wire import (
     start_operation,
 )
 from longhaul.starter.connection.connect import Naming
-from longhaul.starter.connection.query_retries import ask_seconds, insist
+from longhaul.starter.connection.query_retries import ASK_SECONDS, insist
 from longhaul.starter.links import links
 from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import (
@@ -492,8 +492,7 @@ class Session(Steering):
         return Until(self.following(start, live=live), questions, self.tree.standing_still)
 
     def _moves(self, *, for_rest: bool = False) -> Moves:
-        seconds = ask_seconds(self._settings, self._asking.client)
-        return Moves(lambda: glance(self._asking), seconds, for_rest=for_rest)
+        return Moves(lambda: glance(self._asking), ASK_SECONDS, for_rest=for_rest)
 
     def _stream(self) -> LiveStream:
         return LiveStream(self._asking, self._settings, self.workflow_id)

@@ -11,7 +11,6 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from temporalio.client import (
-    Client,
     Interceptor,
     OutboundInterceptor,
     QueryWorkflowInput,
@@ -22,36 +21,11 @@ from temporalio.client import (
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
-from longhaul.agent.values.spec.workspace import CHEAP_SECONDS, FAST_SECONDS
-from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import AHEAD, BLOBS_UNREACHABLE
 
-FAST_ASK_SECONDS = 15.0
-CHEAP_ASK_SECONDS = 90.0
-"""Between queries of one who waits, each of which costs a worker's time, and is billed. Nearly all ends are told by the
-live stream, or seen in what the server knows."""
-
-
-def liveness_of(settings: Settings, client: Client) -> float:
-    """Seconds. What nobody has set is cheap on a server that is somebody else's, for there it is billed."""
-    match settings.liveness:
-        case "fast":
-            return FAST_SECONDS
-        case "cheap":
-            return CHEAP_SECONDS
-        case "":
-            # Nobody has an API key, or a way in through TLS, to a server that they run beside themselves.
-            config = client.service_client.config
-            managed = bool(config.tls) or bool(config.api_key)
-            return CHEAP_SECONDS if managed else FAST_SECONDS
-        case seconds:
-            return seconds
-
-
-def ask_seconds(settings: Settings, client: Client) -> float:
-    """The least between queries of a client that waits and hears nothing."""
-    return CHEAP_ASK_SECONDS if liveness_of(settings, client) >= CHEAP_SECONDS else FAST_ASK_SECONDS
-
+ASK_SECONDS = 60.0
+"""Between queries of one who waits and hears nothing, each of which costs a worker's time, and is billed. Nearly all
+ends are told by the live stream, or seen in what the server knows."""
 
 Answer = TypeVar("Answer")
 

@@ -44,7 +44,6 @@ from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.deadlines import Deadline
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.agent.values.spec.knowledge import Knowledge
-from longhaul.agent.values.spec.workspace import heartbeat_seconds
 from longhaul.agent.values.stuck_detection import StuckConfig, Watch, with_call
 from tests.agent.play import Play, calls, text
 from tests.codebase.syntax import tree_of
@@ -331,11 +330,3 @@ def test_of_a_command_in_the_background_two_hundred_characters_are_shown() -> No
     (command,) = (entry.command for entry in started if isinstance(entry, e.CommandStarted))
 
     assert command.shown == "x" * 200
-
-
-def test_what_may_be_done_twice_is_waited_for_longer_and_what_may_not_longest() -> None:
-    def waited(liveness: float) -> list[float]:
-        return [heartbeat_seconds(liveness, effect) for effect in (Effect.READ, Effect.IDEMPOTENT, Effect.ONCE)]
-
-    assert waited(2) == [2, 5, 30]
-    assert waited(20) == [20, 20, 40]

@@ -63,6 +63,7 @@ BY_THEIR_OWN_NUMBER = {
     "DirectoryStreams._old": "what the sweep before has found, until the next one",
 }
 BY_THE_OPERATOR = {
+    "RedisLeases._seen": "the workers of one task queue",
     "Encodings._searches": "the encodings that there are",
     "McpServers._failed": "the servers of the settings, and those that are tried again",
     "McpServers._listing": "listings under way",
@@ -121,6 +122,7 @@ WHILE_IT_LASTS = {
 """Of one call, one reply or one run of a workflow, and gone with it; `ParkedRuns` and the SDK bound the runs."""
 UNDER_WAY = {
     *("CancelHints._telling", "CallThreads._started", "CallThreads._left", "Publisher._waiting", "Publisher._writing"),
+    *("DirectoryLeases._slots", "RedisLeases._calls"),
     *("Publisher._later", "Threads._work", "Outputs._kept"),
     *("activities/attempt/heartbeat.py:_watching", "activities/attempt/heartbeat.py:_listening"),
     "activities/attempt/call_attempts.py:_left",

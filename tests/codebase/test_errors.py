@@ -12,6 +12,7 @@ DRAWN = Path(__file__).parents[2] / "docs" / "people" / "errors.md"
 
 INSIDE = {
     "RefusedRequest": "becomes the answer to a request of the Web UI that may not be asked",
+    "LeasesUnavailable": "becomes a line of the worker's log",
     "NoVectors": "makes a search go by words alone",
     "NoWords": "becomes the line about a file that was left out",
     "NotRegular": "is asked about, as a file that can't be read",

@@ -2,7 +2,6 @@
 
 import re
 import tomllib
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,11 +12,13 @@ from longhaul.agent.decisions.continue_as_new import CONTINUE_AS_NEW_BYTES, CONT
 from longhaul.agent.reducer.session_state import KEPT_REQUESTS
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import ModelConfig
-from longhaul.agent.values.spec.workspace import CHEAP_SECONDS, FAST_SECONDS, heartbeat_seconds
 from longhaul.starter.cli.main import app
-from longhaul.starter.connection.query_retries import CHEAP_ASK_SECONDS, FAST_ASK_SECONDS
+from longhaul.starter.connection.query_retries import ASK_SECONDS
 from longhaul.starter.settings import OF_A_FOLDER, Settings
+from longhaul.stores.leases import DirectoryLeases
+from longhaul.stores.redis_leases import LOOKS, RedisLeases
 from longhaul.workflows import activity_options
+from longhaul.workflows.activity_options import HEARTBEAT
 from tests.codebase.headings import anchors
 
 ROOT = Path(__file__).parents[2]
@@ -29,39 +30,25 @@ PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (*ROOT.glob("*.md")
 
 def test_the_numbers_are_those_of_the_code() -> None:
     tool = ToolDescriptor(name="any")
-    heartbeats = [
-        activity_options.run_tool(tool, effect, FAST_SECONDS, "").get("heartbeat_timeout") for effect in Effect
-    ]
-    of_models = activity_options.call_model(ModelConfig(), FAST_SECONDS, "").get("heartbeat_timeout")
+    heartbeats = {activity_options.run_tool(tool, effect, "").get("heartbeat_timeout") for effect in Effect}
+    of_models = activity_options.call_model(ModelConfig(), "").get("heartbeat_timeout")
 
-    assert heartbeats == [timedelta(seconds=2), timedelta(seconds=5), timedelta(seconds=30)]
-    assert of_models == timedelta(seconds=2)
+    assert {*heartbeats, of_models} == {HEARTBEAT}
+    assert HEARTBEAT.total_seconds() == 30
     assert (CONTINUE_AS_NEW_EVENTS, CONTINUE_AS_NEW_BYTES, KEPT_REQUESTS) == (2_000, 4_000_000, 1_000)
     for said in ("every 2,000 events or 4 MB", "last 1,000 are remembered", "noticed after 30 s"):
         assert said in README
 
 
-def test_the_table_of_liveness_is_what_the_code_does() -> None:
+def test_what_is_told_of_a_death_is_what_the_code_does() -> None:
     told = (ROOT / "docs" / "operating" / "production.md").read_text(encoding="utf-8")
-    rows = [
-        f"| {name} | {_told(seconds[0])} | {_told(seconds[1])} |"
-        for name, seconds in {
-            "a model call, or a tool that only reads": _both(Effect.READ),
-            "an idempotent tool": _both(Effect.IDEMPOTENT),
-            "a `once` tool": _both(Effect.ONCE),
-        }.items()
-    ]
+    pause = pause_seconds(HEARTBEAT.total_seconds())
 
-    assert [row for row in rows if row not in told] == []
-    assert f"a client that waits asks after {FAST_ASK_SECONDS:g} s (`cheap`: {CHEAP_ASK_SECONDS:g} s)" in told
-
-
-def _both(effect: Effect) -> tuple[float, float]:
-    return heartbeat_seconds(FAST_SECONDS, effect), heartbeat_seconds(CHEAP_SECONDS, effect)
-
-
-def _told(timeout: float) -> str:
-    return f"{timeout:g} s, {3_600 / pause_seconds(timeout):,.0f} an hour"
+    assert f"a heartbeat to the server every {pause:g} s, {3_600 / pause:g} an hour" in " ".join(told.split())
+    assert "the server, after 30 s" in told
+    assert DirectoryLeases.pause < 1
+    assert LOOKS * RedisLeases.pause + RedisLeases.pause < 4
+    assert f"a client that waits asks after {ASK_SECONDS:g} s" in " ".join(told.split())
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -88,7 +88,6 @@ def test_what_is_the_users_is_refused_in_a_folder_trusted_or_not(
 @pytest.mark.parametrize("key", sorted(OF_A_FOLDER))
 def test_what_a_folder_may_say_counts_when_it_is_trusted(here: Path, key: str) -> None:
     odd = {"graceful_shutdown_timeout": "7.0", "search_attributes": "false", "grpc_compression": "'gzip'"}
-    odd["liveness"] = "7.0"
     value = odd.get(key, "'roof'")
     (here / "longhaul.toml").write_text(f"{key} = {value}\n")
 

@@ -258,7 +258,6 @@ def apply(session: SessionState, entry: e.Prepared) -> None:
         take_user_rules(session, entry.user_rules, entry.user_rules_digest)
     session.provided.indexed = max(session.provided.indexed, entry.indexed)
     session.provided.window = entry.context_length
-    session.provided.liveness = entry.liveness
     session.provided.workspace_root, session.provided.workspace_nonce = entry.workspace_root, entry.workspace_nonce
     session.state.tool_context.cwd = session.state.tool_context.cwd or entry.workspace_root
     session.provided.left_out = entry.left_out

@@ -23,7 +23,6 @@ from longhaul.agent.values.hubs import Membership
 from longhaul.agent.values.permission import PermissionContext, PermissionRule
 from longhaul.agent.values.prompt_cache import Missed, MissReason, PromptSent
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.agent.values.spec.workspace import FAST_SECONDS
 from longhaul.agent.values.subagents import Asker, BackgroundCommand, Child, Parent
 
 
@@ -205,8 +204,7 @@ class Provided:
     hooked_interrupts: bool = False
     """Whether workers are asked what to say when the reply is interrupted."""
     indexed: int = 1
-    liveness: float = FAST_SECONDS
-    """Both as in `entries.Prepared`."""
+    """As in `entries.Prepared`."""
     left_out: Annotated[tuple[str, ...], Field(exclude_if=lambda sentences: not sentences)] = ()
     """As in `entries.Prepared`."""
     outdated: Annotated[tuple[str, ...], Field(exclude_if=lambda servers: not servers)] = ()

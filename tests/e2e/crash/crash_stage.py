@@ -192,12 +192,13 @@ class Stage:
             return cls(app, address, directory)
 
     def worker(self, *, tools: str = CRASH_TOOLS, **more: str) -> WorkerSettings:
+        """With a log of its own, and the data directory of all workers of this host."""
         return WorkerSettings(
             address=self.address,
             task_queue=self.app.settings.task_queue,
             directory=self.directory / f"worker-{uuid.uuid4().hex[:6]}",
             tools=tools,
-            further=more,
+            further={"LONGHAUL_DATA_DIR": str(self.directory / "data"), **more},
         )
 
     def one_directory(self, **more: Any) -> WorkerSettings:

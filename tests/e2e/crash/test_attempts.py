@@ -15,7 +15,6 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from longhaul.activities.attempt.heartbeat import Stalled, beating, pause_seconds, poke
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
-from longhaul.agent.values.spec.workspace import FAST_SECONDS
 from longhaul.starter.dev_server.dev_server import DevServer
 from longhaul.workflows import activity_options
 
@@ -177,7 +176,7 @@ class Overrun:
     @workflow.run
     async def run(self, effect: str) -> str:
         tool = ToolDescriptor(name="overrun_once")
-        policy = activity_options.run_tool(tool, Effect(effect), FAST_SECONDS, "").get("retry_policy")
+        policy = activity_options.run_tool(tool, Effect(effect), "").get("retry_policy")
         try:
             return await workflow.execute_activity(
                 overrun_once,

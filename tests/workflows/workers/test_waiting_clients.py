@@ -213,20 +213,3 @@ async def test_many_who_wait_in_one_queue_ask_once_or_twice_each(unserved: Stage
 
     assert len({reply.id for reply in replies}) == count
     assert asked <= 5 * count, asked  # on a busy machine some are put twice
-
-
-@pytest.mark.proves("X18")
-@pytest.mark.parametrize(("liveness", "model", "once"), [("fast", 2, 30), ("cheap", 30, 60), (7.0, 7, 30), ("", 2, 30)])
-async def test_calls_are_watched_as_closely_as_their_workers_want(
-    unserved: Stage, liveness: str | float, model: float, once: float
-) -> None:
-    unserved.settings = unserved.settings.model_copy(update={"liveness": liveness})
-    session = unserved.session(calls("send", to="Ana"), {"text": "Sent."}, permission={"mode": "bypass"})
-    async with unserved.another_worker():
-        await session.reply("Write to Ana")
-    events = (await unserved.handle(session).fetch_history()).events
-    asked = [e.activity_task_scheduled_event_attributes for e in events if e.event_type == 10]
-    watched = {one.activity_type.name: one.heartbeat_timeout.ToTimedelta().total_seconds() for one in asked}
-
-    assert watched["longhaul.call_model"] == model
-    assert watched["send"] == once

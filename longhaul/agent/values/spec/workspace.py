@@ -8,12 +8,11 @@ what is prepared for each reply, for the session schedules the calls.
 
 import hashlib
 import re
-from typing import Literal, assert_never
+from typing import Literal
 
 from pydantic import model_validator
 
 from longhaul.agent.plain.values import Value, sparse
-from longhaul.agent.values.conversation.tools import Effect
 
 HOST = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 LONGEST_HOST = 100
@@ -107,27 +106,3 @@ def host_queue(task_queue: str, host: str) -> str:
 def host_of(task_queue: str) -> str:
     """Of `host_queue`; empty for a queue that is no host's."""
     return task_queue.rpartition("@")[2] if "@" in task_queue else ""
-
-
-FAST_SECONDS = 2.0
-CHEAP_SECONDS = 30.0
-SHORTEST_SECONDS, LONGEST_SECONDS = 1.0, 600.0
-
-_IDEMPOTENT_SECONDS = 5.0
-"""At least: it is done once more."""
-_ONCE_SECONDS = 30.0
-"""At least, and twice what holds for others: a worker that only stalls must not turn a call that ran into an unknown
-outcome."""
-
-
-def heartbeat_seconds(liveness: float, effect: Effect = Effect.READ) -> float:
-    """Until the worker of a running call counts as dead that was not heard of. A model call is as one that reads."""
-    match effect:
-        case Effect.READ:
-            return liveness
-        case Effect.IDEMPOTENT:
-            return max(liveness, _IDEMPOTENT_SECONDS)
-        case Effect.ONCE:
-            return max(2 * liveness, _ONCE_SECONDS)
-        case _ as never:
-            assert_never(never)
