@@ -1,6 +1,6 @@
 """Turns an activity's failure into entries: it is never lost, and never thrown at the session."""
 
-from temporalio.exceptions import ActivityError, ApplicationError, TimeoutType, is_cancelled_exception
+from temporalio.exceptions import ActivityError, ApplicationError, ServerError, TimeoutType, is_cancelled_exception
 from temporalio.exceptions import TimeoutError as TemporalTimeout
 
 from longhaul.activities.contract import LOST_ATTEMPTS, MODEL_FAILED, NOT_HERE, OUT_OF_BUDGET, WORKER_LOST
@@ -91,7 +91,8 @@ def call_failed(call: OpenCall, effect: Effect, error: ActivityError) -> e.ToolR
     """A call whose activity gave no outcome. Of a `once` call nobody knows whether it ran, and that is said."""
     _let_cancellation_pass(error)
     why = _why(error)
-    never_ran = isinstance(error.cause, ApplicationError) and error.cause.type == NOT_HERE
+    cause = _cause(error)
+    never_ran = isinstance(cause, ApplicationError) and cause.type == NOT_HERE
     unknown = effect is Effect.ONCE and not never_ran
     result = outcome_unknown(call.block, why) if unknown else failed_to_run(call.block, why)
     return e.ToolReturned(result=result)
@@ -137,7 +138,7 @@ def call_interrupted(call: OpenCall) -> e.ToolReturned:
 
 def error_info(error: ActivityError) -> ErrorInfo:
     """What a person reads about a failed activity."""
-    cause = error.cause
+    cause = _cause(error)
     if isinstance(cause, ApplicationError):
         if cause.type == MODEL_FAILED and cause.details:
             return ErrorInfo.model_validate(cause.details[0])
@@ -146,8 +147,14 @@ def error_info(error: ActivityError) -> ErrorInfo:
     return ErrorInfo(type="internal", message=_why(error))
 
 
-def _why(error: ActivityError) -> str:
+def _cause(error: ActivityError) -> BaseException | None:
+    """What the last attempt ended in. The server puts words of its own around a failure of more than 4 kB."""
     cause = error.cause
+    return cause.__cause__ if isinstance(cause, ServerError) and cause.__cause__ is not None else cause
+
+
+def _why(error: ActivityError) -> str:
+    cause = _cause(error)
     if isinstance(cause, TemporalTimeout):
         if cause.type is TimeoutType.HEARTBEAT:
             return "the worker that ran it was lost"

@@ -49,6 +49,9 @@ from temporalio.workflow import Info
 from longhaul.agent.plain.ids import is_target_activity
 from longhaul.workflows.contract import AHEAD, RESET, WORKFLOW, WRONG_ARITY
 
+CANCELLING = frozenset(("request_cancel_activity", "cancel_workflow_execution", "fail_workflow_execution"))
+"""Commands after which the server wants no more of what activities do. Those of a session that ends hear it as those
+that are cancelled: with a heartbeat."""
 DIRECT = "legacy_query"
 """The SDK's id of a query that came by itself; one that came with a task has an id of its own and does no harm."""
 
@@ -200,7 +203,7 @@ class _Instance(WorkflowInstance):
             if not self._looked:
                 self._forget()
         done = self._heard(act)
-        if not act.is_replaying and any(one.HasField("request_cancel_activity") for one in done.successful.commands):
+        if not act.is_replaying and any(one.WhichOneof("variant") in CANCELLING for one in done.successful.commands):
             self._cancelling()
         self._count(act, done)
         return done

@@ -93,7 +93,9 @@ async def _failure_before() -> Failure:
     told = await own_session.handle().describe(rpc_timeout=timedelta(seconds=LOOK_SECONDS))
     for pending in told.raw_description.pending_activities:
         if pending.activity_id == info.activity_id:
-            return pending.last_failure
+            last = pending.last_failure
+            # One that was too long for the server is what it says of it, and the failure itself below.
+            return last.cause if last.HasField("server_failure_info") and last.HasField("cause") else last
     raise LookupError("the server knows of no such call")
 
 
@@ -150,7 +152,9 @@ class _Departing(ActivityInboundInterceptor):
             result = await super().execute_activity(input)
         except (asyncio.CancelledError, ApplicationError) as error:
             if not is_shut_down() or (isinstance(error, ApplicationError) and error.non_retryable):
-                raise
+                # Without the frames below: its words say what happened, and around a failure of more than 4 kB the
+                # server puts words of its own.
+                raise error.with_traceback(None)
             await _tell_session(input.args)
             who = activity.client().identity
             # A `once` call may begin elsewhere after NotHere alone: that it has not started must stay to be seen.

@@ -13,10 +13,10 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from longhaul.activities.attempt import heartbeat
-from longhaul.activities.attempt.heartbeat import CancelHints, beating
+from longhaul.activities.attempt.heartbeat import CancelHints, Stalled, beating
 from longhaul.stores.streams.open_streams import open_streams
 from longhaul.stores.streams.streams import StreamsUnavailable, key_of
-from tests.limits import usual
+from tests.limits import SURE_SECONDS, usual
 from tests.workflows.operations import until
 
 pytestmark = pytest.mark.alone
@@ -67,6 +67,23 @@ async def tell(url: str, *words: str) -> None:
     """As another worker: folder, queue, workflow ids."""
     one = await asyncio.create_subprocess_exec(sys.executable, "-c", TELLER, url, *words, cwd=ROOT)
     assert await one.wait() == 0
+
+
+async def test_a_call_whose_worker_stalled_beyond_its_heartbeat_stops_before_it_does_more() -> None:
+    environment, done = ActivityEnvironment(), list[str]()
+    environment.info = replace(environment.info, heartbeat_timeout=timedelta(seconds=0.5), workflow_id="longhaul/late")
+
+    async def work() -> None:
+        async with beating():
+            time.sleep(0.8)  # noqa: ASYNC251  nothing else runs on the worker's loop meanwhile
+            await asyncio.sleep(0)
+            await asyncio.sleep(SURE_SECONDS)
+            done.append("the effect")
+
+    with pytest.raises(Stalled, match="no heartbeat left this worker"):
+        await environment.run(work)
+
+    assert done == []
 
 
 @pytest.mark.parametrize("trouble", ["none", "when it is read", "when it is closed"])

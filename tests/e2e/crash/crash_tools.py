@@ -26,7 +26,6 @@ NOTED_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
         "name": {"type": "string"},
-        "stall_seconds": {"type": "number"},
         "takes_seconds": {"type": "number", "description": "Half of it before the effect, half after."},
     },
     "required": ["name"],
@@ -72,10 +71,6 @@ class Noted(Tool):
     async def run(self, call: ToolCall) -> ToolOutput:
         root, name = call.place.root, call.arguments["name"]
         write_down(root, what="began", name=name, call=call.id, attempt=call.attempt, worker=os.getpid())
-        if call.attempt == 1 and "stall_seconds" in call.arguments:
-            # On the loop, on purpose: no heartbeat leaves the worker, as in a machine that swaps or sleeps.
-            time.sleep(call.arguments["stall_seconds"])  # noqa: ASYNC251
-            await asyncio.sleep(0.1)
         half = call.arguments.get("takes_seconds", 0) / 2
         await asyncio.sleep(half)
         await pass_by(root, f"{name}.before")

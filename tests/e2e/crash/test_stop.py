@@ -153,18 +153,6 @@ async def test_a_terminated_session_leaves_no_process(stage: Stage) -> None:
     assert not (job.root / "X").exists()
 
 
-async def test_an_attempt_whose_worker_stalled_stops_before_its_effect(stage: Stage) -> None:
-    job = stage.job("stalled", [says("", call("look", stall_seconds=3.5)), says("done")])
-    await job.start()
-
-    final = await job.finish()
-
-    assert final.finished_reason is FinishedReason.COMPLETED
-    assert [line["attempt"] for line in job.ledger("began")] == [1, 2]
-    assert [line["attempt"] for line in job.ledger("effect")] == [2]
-    assert (await job.results())["look"].state is ToolResultState.SUCCESS
-
-
 GIVEN_UP = (
     "odd was given up: it ran longer than 1 s. It may have done part of its work, or still be at it. Find out what is "
     "true before you repeat it."

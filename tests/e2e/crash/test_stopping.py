@@ -254,7 +254,9 @@ async def test_a_command_that_a_later_run_awaits_is_told_of_at_once(impatient_se
     job = job_of(
         stage, "later", Phase(world.AWAIT_COMMAND, (started[0], *(says("", call("glance")),) * 4, *started[1:]))
     )
-    settings = replace(settings_of(stage), directory=stage.directory)  # where the client reads what left its history
+    settings = settings_of(stage)
+    # Where the client reads what left its history.
+    settings = replace(settings, further={**settings.further, "LONGHAUL_DATA_DIR": str(stage.directory)})
     async with worker(settings) as one:
         await job.start()
         await job.finish()
