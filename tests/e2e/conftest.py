@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from longhaul.starter.dev_server.dev_server import DevServer
 from longhaul.starter.settings import Settings
 from tests.activities.mcp.serving import small
 from tests.e2e import processes
-from tests.e2e.warm_cli import Command, WarmCli
+from tests.e2e.warm_cli import Command, WarmCli, warm
 from tests.limits import SURE_SECONDS
 from tests.replay.record import server_suggesting
 
@@ -127,10 +127,8 @@ async def app(worker: int, cli_environment: dict[str, str]) -> AsyncIterator[Lon
 
 
 @pytest.fixture(scope="session")
-def warm_cli(cli_environment: dict[str, str]) -> Iterator[WarmCli]:
-    warm = WarmCli.start(cli_environment)
-    yield warm
-    warm.close()
+def warm_cli() -> WarmCli:
+    return warm()
 
 
 @pytest.fixture

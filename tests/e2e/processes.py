@@ -13,8 +13,8 @@ from typing import Self
 
 from longhaul.starter.dev_server.processes import bound_to_parent, tail
 from longhaul.worker import READY
-from tests.e2e.warm_cli import WORKER
-from tests.e2e.warm_worker import WarmWorker
+from tests.e2e.warm_cli import BYTECODE, WORKER
+from tests.e2e.warm_process import WarmProcess
 from tests.limits import SURE_SECONDS
 
 ROOT = Path(__file__).parents[2]
@@ -41,7 +41,7 @@ class WorkerSettings:
 class WorkerProcess:
     """One worker. `async with worker(settings) as one:` starts it, and kills it if it still runs at the end."""
 
-    def __init__(self, process: asyncio.subprocess.Process | WarmWorker, log: Path) -> None:
+    def __init__(self, process: asyncio.subprocess.Process | WarmProcess, log: Path) -> None:
         self._process = process
         self.log = log
 
@@ -103,10 +103,10 @@ class WorkerProcess:
         await self._process.wait()
 
 
-async def _started(settings: WorkerSettings, log: int) -> asyncio.subprocess.Process | WarmWorker:
+async def _started(settings: WorkerSettings, log: int) -> asyncio.subprocess.Process | WarmProcess:
     there = environment(settings)
     if settings.program[0] == WORKER and not any(name.startswith(READ_WHILE_LOADING) for name in settings.further):
-        return await WarmWorker.start(settings.program, there, settings.directory, log)
+        return await WarmProcess.program(settings.program, there, settings.directory, log)
     return await asyncio.create_subprocess_exec(
         *bound_to_parent([sys.executable, "-m", *settings.program]),
         env=there,
@@ -124,10 +124,6 @@ async def worker(settings: WorkerSettings) -> AsyncIterator[WorkerProcess]:
         yield process
     finally:
         await process.kill()
-
-
-BYTECODE = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(Path(sys.prefix) / "bytecode")}
-"""A second of processor for each process that is started, where the shell forbids bytecode."""
 
 
 def environment(settings: WorkerSettings) -> dict[str, str]:

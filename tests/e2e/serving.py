@@ -3,8 +3,6 @@
 import asyncio
 import hashlib
 import json
-import sys
-from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -13,7 +11,8 @@ from typing import Any
 
 import httpx
 
-from longhaul.starter.dev_server.processes import bound_to_parent, tail
+from longhaul.starter.dev_server.processes import tail
+from tests.e2e.warm_process import WarmProcess
 from tests.limits import SURE_SECONDS
 
 TOKENS = {"ana": "lh_ana", "bob": "lh_bob", "eve": "lh_eve", "lea": "lh_lea", "max": "lh_max"}
@@ -39,7 +38,7 @@ class Address:
 class Serving(Address):
     """One process, and where it listens."""
 
-    process: Process
+    process: WarmProcess
     log: Path
 
     async def kill(self) -> None:
@@ -70,16 +69,8 @@ async def serving(
     """In this folder, with its agents; killed at the end, if it still runs."""
     log = folder / "serve.log"
     with log.open("ab") as sink:
-        process = await asyncio.create_subprocess_exec(
-            *bound_to_parent(
-                [sys.executable, "-P", "-m", "longhaul.starter.cli.main", *command, "--port", "0", *flags]
-            ),
-            env=dict(environment),
-            cwd=folder,
-            stdout=PIPE,
-            stderr=sink,
-        )
-    assert process.stdout is not None
+        words = [*command, "--port", "0", *flags]
+        process = await WarmProcess.command(words, environment, folder, sink.fileno())
     said = await process.stdout.readline()
     assert said, tail(log)
     one = Serving(said.decode().strip(), process, log)

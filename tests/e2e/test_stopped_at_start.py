@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.processes import BYTECODE, ROOT
+from tests.e2e.processes import ROOT
+from tests.e2e.warm_cli import BYTECODE
 from tests.limits import SURE_SECONDS
 
 STALLS = """

@@ -1,11 +1,13 @@
-"""A process that has read all of the command line, or of a worker, and forks one that becomes a command or a worker: to
-read it again takes a second of the processor, and most tests ask what one does, not how it starts.
+"""A process that has read all of the command line, of its servers and of a worker, and forks one that becomes a command
+or a program: to read it again takes one to three seconds of the processor, and most tests ask what one does, not how it
+starts.
 
-Run as a module, with the number of a socket and `cli` or `worker`: each request is a JSON object, three streams, and a
-pipe for the answer: the process id, then the exit code. What is forked has an environment and a folder of its own, and
-ends as `longhaul` does.
+Run as a module, with the number of a socket: each request is a JSON object, three streams, and a pipe for the answer:
+the process id, then the exit code. What is forked has an environment and a folder of its own, and ends as `longhaul`
+does.
 """
 
+import atexit
 import ctypes
 import gc
 import importlib
@@ -20,6 +22,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
@@ -27,6 +30,9 @@ from tests.limits import SURE_SECONDS
 
 ROOT = Path(__file__).parents[2]
 WORKER = "longhaul.worker"
+MCP_SERVER = "tests.activities.mcp.server"
+BYTECODE = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(Path(sys.prefix) / "bytecode")}
+"""A second of processor for each process that is started, where the shell forbids bytecode."""
 MOST_BYTES = 1_000_000
 """Of a request: arguments, and an environment."""
 
@@ -56,13 +62,13 @@ class WarmCli:
         self._line = line
 
     @classmethod
-    def start(cls, environment: Mapping[str, str], what: str = "cli") -> Self:
+    def start(cls, environment: Mapping[str, str]) -> Self:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         for end in (ours, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MOST_BYTES)
         with theirs:
             process = subprocess.Popen(
-                [sys.executable, "-m", "tests.e2e.warm_cli", str(theirs.fileno()), what],
+                [sys.executable, "-m", "tests.e2e.warm_cli", str(theirs.fileno())],
                 env={**environment},
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,
@@ -121,16 +127,25 @@ class WarmCli:
         return read
 
 
-def read_worker() -> None:
-    importlib.import_module(WORKER)
-    del sys.modules[WORKER]  # it is to be the main module of each
+@cache
+def warm() -> WarmCli:
+    """One for all tests of this process. What it reads finds no settings of anybody's, and a person's terminal."""
+    theirs, machines = ("LONGHAUL_", "TEMPORAL_", "OTEL_"), ("CI", "NO_COLOR")
+    ours = {key: value for key, value in os.environ.items() if not key.startswith(theirs) and key not in machines}
+    started = WarmCli.start(ours | BYTECODE | {"TERM": "xterm"})
+    atexit.register(started.close)
+    return started
 
 
-def read_commands() -> None:
-    """Every module that a command may load."""
-    for package in ("longhaul.starter.cli", "longhaul.starter.client"):
+def read() -> None:
+    """Every module that a command, its server or a program may load."""
+    for package in ("longhaul.starter.cli", "longhaul.starter.client", "longhaul.starter.serve"):
         for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             importlib.import_module(module.name)
+    importlib.import_module(WORKER)
+    del sys.modules[WORKER]  # it is to be the main module of each
+    # Of the tests' MCP server only what it loads: the server itself sets up the log of its whole process.
+    importlib.import_module("mcp.server.mcpserver.resolve")
 
 
 def become(request: Any, streams: list[int]) -> NoReturn:
@@ -151,7 +166,9 @@ def become(request: Any, streams: list[int]) -> NoReturn:
         sys.argv = request["program"]
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
         os._exit(0)
-    if not request.get("terminal"):
+    if request.get("lasting"):
+        ends_with_its_parent()
+    elif not request.get("terminal"):
         signal.alarm(int(SURE_SECONDS))  # whoever waits for it would wait for ever
     sys.argv = ["longhaul", *request["arguments"]]
     from longhaul.starter.cli.main import main  # noqa: PLC0415  read already
@@ -178,11 +195,8 @@ def stay_beside(request: Any, streams: list[int], answer: int) -> NoReturn:
     os._exit(0)
 
 
-def serve(line: socket.socket, what: str) -> None:
-    if what == "worker":
-        read_worker()
-    else:
-        read_commands()
+def serve(line: socket.socket) -> None:
+    read()
     gc.freeze()  # a collection would copy each page
     while True:
         body, streams, _, _ = socket.recv_fds(line, MOST_BYTES, 4)
@@ -200,4 +214,4 @@ def serve(line: socket.socket, what: str) -> None:
 
 if __name__ == "__main__":
     with socket.socket(fileno=int(sys.argv[1])) as ours:
-        serve(ours, sys.argv[2])
+        serve(ours)

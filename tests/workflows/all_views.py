@@ -5,7 +5,7 @@ import json
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing, closing
+from contextlib import aclosing
 from typing import Any
 
 import httpx
@@ -20,7 +20,7 @@ from longhaul.starter.serve.routes import OPERATIONS
 from longhaul.starter.serve.tokens import SCOPES, Caller
 from longhaul.workflows.session import AgentSession
 from tests.e2e.processes import WorkerSettings, environment
-from tests.e2e.warm_cli import WarmCli
+from tests.e2e.warm_cli import warm
 from tests.workflows.conftest import Stage
 
 QUERIES = (
@@ -159,17 +159,16 @@ async def _commands(stage: Stage, session: Session) -> AsyncIterator[tuple[str, 
     settings = WorkerSettings(
         address=stage.address, task_queue=stage.settings.task_queue, directory=stage.settings.data_dir
     )
-    with closing(WarmCli.start(environment(settings))) as warm:
-        for command, forms in COMMANDS.items():
-            for form in forms:
-                words = [*command.split(), *([] if command in OF_ALL else [session.id]), *form.split()]
-                told = _watched(stage, settings, words) if command == "watch" else _typed(warm, stage, settings, words)
-                yield " ".join(words), await told
+    for command, forms in COMMANDS.items():
+        for form in forms:
+            words = [*command.split(), *([] if command in OF_ALL else [session.id]), *form.split()]
+            told = _watched(stage, settings, words) if command == "watch" else _typed(stage, settings, words)
+            yield " ".join(words), await told
 
 
-async def _typed(warm: WarmCli, stage: Stage, settings: WorkerSettings, words: list[str]) -> str:
+async def _typed(stage: Stage, settings: WorkerSettings, words: list[str]) -> str:
     """What the command says."""
-    code, out, err = await asyncio.to_thread(warm.run, words, environment(settings), stage.folder, "")
+    code, out, err = await asyncio.to_thread(warm().run, words, environment(settings), stage.folder, "")
     assert code == 0, (words, out, err)
     assert out + err, words
     return out + err

@@ -14,8 +14,9 @@ from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.agent.values.spec.mcp import MCPClient
 from tests.e2e.processes import ROOT
+from tests.e2e.warm_cli import MCP_SERVER
+from tests.e2e.warm_process import WarmProcess
 
-SERVER = "tests.activities.mcp.server"
 SECRETS = WorkerSecrets({"TIDE_TOKEN": "tide-token-moss"})
 CLIENT = MCPClient(name="harbour")
 START_SECONDS = 60.0
@@ -23,7 +24,7 @@ PATHS = {"streamable-http": "/mcp", "sse": "/sse"}
 
 
 def stdio() -> dict[str, Any]:
-    return {"command": sys.executable, "args": ["-m", SERVER, "stdio"], "cwd": str(ROOT)}
+    return {"command": sys.executable, "args": ["-m", MCP_SERVER, "stdio"], "cwd": str(ROOT)}
 
 
 def small(**env: str) -> dict[str, Any]:
@@ -40,15 +41,11 @@ async def tools_of(mcp: McpServers) -> Toolbox:
 
 
 @asynccontextmanager
-async def serving(transport: str, port: int, busy: Path | None = None) -> AsyncIterator[asyncio.subprocess.Process]:
+async def serving(transport: str, port: int, busy: Path | None = None) -> AsyncIterator[WarmProcess]:
     """A server that answers on the port; it is killed at the end. `busy` holds how many requests get 503 first."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", SERVER, transport, str(port)),
-        cwd=ROOT,
-        env={**os.environ, **({"BUSY": str(busy)} if busy else {})},
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **({"BUSY": str(busy)} if busy else {})}
+    with Path(os.devnull).open("wb") as nowhere:  # noqa: ASYNC230  it never waits
+        process = await WarmProcess.program((MCP_SERVER, transport, str(port)), environment, ROOT, nowhere.fileno())
     try:
         await answers(port)
         yield process

@@ -6,13 +6,12 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.activities.corpora.stage import build, corpus
-from tests.e2e.warm_cli import WarmCli
+from tests.e2e.warm_cli import warm
 from tests.limits import usual
 
 CLI = [sys.executable, "-m", "longhaul.starter.cli.main"]
@@ -30,17 +29,10 @@ def check(lines: bytes, *flags: str, cwd: Path) -> subprocess.CompletedProcess[b
     )
 
 
-@pytest.fixture(scope="module")
-def read_already() -> Iterator[WarmCli]:
+def checked(lines: bytes, *flags: str, cwd: Path) -> subprocess.CompletedProcess[bytes]:
     """For tests of what is said, not of how a process starts: that takes a second of the processor."""
-    warm = WarmCli.start(environment())
-    yield warm
-    warm.close()
-
-
-def checked(warm: WarmCli, lines: bytes, *flags: str, cwd: Path) -> subprocess.CompletedProcess[bytes]:
     arguments = ["permission", "check", *flags]
-    code, out, err = warm.run(arguments, environment(), cwd, lines.decode())
+    code, out, err = warm().run(arguments, environment(), cwd, lines.decode())
     return subprocess.CompletedProcess(arguments, code, out.encode(), err.encode())
 
 
@@ -113,11 +105,11 @@ def test_arguments_that_can_not_be_used_are_denied_as_in_a_session(tmp_path: Pat
         ("list.json", '[{"tool_name": "Bash", "rule_content": "make:*", "behavior": "allow"}]'),
     ],
 )  # fmt: skip
-def test_rules_are_read_as_agent_files_write_them(name: str, text: str, tmp_path: Path, read_already: WarmCli) -> None:
+def test_rules_are_read_as_agent_files_write_them(name: str, text: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     call = lines_of({"id": 1, "command": "make test"})
 
-    done = checked(read_already, call, "--rules", name, "--mode", "dont_ask", cwd=tmp_path)
+    done = checked(call, "--rules", name, "--mode", "dont_ask", cwd=tmp_path)
 
     assert [answer["behavior"] for answer in decided(done)] == ["allow"]
 
@@ -134,12 +126,10 @@ def test_rules_are_read_as_agent_files_write_them(name: str, text: str, tmp_path
         (["--rules", "r"], "7", "r is neither TOML nor JSON"),
     ],
 )
-def test_flags_that_can_not_be_meant_so_are_refused(
-    flags: list[str], text: str, sentence: str, tmp_path: Path, read_already: WarmCli
-) -> None:
+def test_flags_that_can_not_be_meant_so_are_refused(flags: list[str], text: str, sentence: str, tmp_path: Path) -> None:
     (tmp_path / "r").write_text(text)
 
-    done = checked(read_already, b"", *flags, cwd=tmp_path)
+    done = checked(b"", *flags, cwd=tmp_path)
 
     assert done.returncode == 2
     assert sentence in done.stderr.decode()
@@ -181,7 +171,7 @@ def test_a_thousand_lines_take_at_most_five_seconds(tmp_path: Path, capsys: pyte
     assert seconds < usual(5.0)
 
 
-def test_an_agent_file_says_what_its_skills_and_rules_come_to(tmp_path: Path, read_already: WarmCli) -> None:
+def test_an_agent_file_says_what_its_skills_and_rules_come_to(tmp_path: Path) -> None:
     for name, text in (
         ("SKILL.md", "---\nname: a\ndescription: Mix.\n---\nSand."),
         ("secret.txt", "x"),
@@ -203,17 +193,17 @@ def test_an_agent_file_says_what_its_skills_and_rules_come_to(tmp_path: Path, re
         {"command": "cp -r skills b"},
     )
 
-    done = checked(read_already, calls, "--rules", "agent.toml", cwd=tmp_path)
+    done = checked(calls, "--rules", "agent.toml", cwd=tmp_path)
 
     said = [answer["behavior"] for answer in decided(done)]
     assert said == ["allow", "deny", "ask", "deny", "deny", "deny", "deny"]
 
 
 @pytest.mark.parametrize("skills", ["7", "[7]", '"skills"'])
-def test_skills_that_are_no_folders_are_refused(skills: str, tmp_path: Path, read_already: WarmCli) -> None:
+def test_skills_that_are_no_folders_are_refused(skills: str, tmp_path: Path) -> None:
     (tmp_path / "agent.toml").write_text(f"skills = {skills}\n[permission]\n")
 
-    done = checked(read_already, b"", "--rules", "agent.toml", cwd=tmp_path)
+    done = checked(b"", "--rules", "agent.toml", cwd=tmp_path)
 
     assert done.returncode == 2
     assert b"skills takes a list of folders" in done.stderr

@@ -1,9 +1,6 @@
 """`longhaul console`: no login, and nobody but this machine."""
 
 import asyncio
-import sys
-from asyncio import create_subprocess_exec
-from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,8 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from longhaul.starter.dev_server.processes import bound_to_parent
 from tests.e2e.serve.test_sessions import agent
+from tests.e2e.warm_process import WarmProcess
 from tests.limits import SURE_SECONDS
 
 pytestmark = pytest.mark.server
@@ -21,13 +18,11 @@ pytestmark = pytest.mark.server
 @asynccontextmanager
 async def console(folder: Path, environment: dict[str, str]) -> AsyncIterator[str]:
     """The address that `longhaul console` prints, in this folder."""
-    command = [sys.executable, "-P", "-m", "longhaul.starter.cli.main", "console", "--port", "0"]
     with (folder / "console.log").open("ab") as log:
-        process = await create_subprocess_exec(
-            *bound_to_parent(command), env=environment | {"LONGHAUL_TRUST": "1"}, cwd=folder, stdout=PIPE, stderr=log
+        process = await WarmProcess.command(
+            ("console", "--port", "0"), environment | {"LONGHAUL_TRUST": "1"}, folder, log.fileno()
         )
     try:
-        assert process.stdout is not None
         yield (await process.stdout.readline()).decode().strip()
     finally:
         process.kill()

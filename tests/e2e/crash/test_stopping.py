@@ -19,12 +19,13 @@ from longhaul.agent.values.permission import PermissionContext, PermissionMode
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.dev_server.dev_server import DevServer
 from longhaul.starter.worker_host.own_process import LAST_SECONDS
-from tests.activities.mcp.serving import SERVER, serving, stdio
+from tests.activities.mcp.serving import serving, stdio
 from tests.e2e.crash.crash_stage import Job, Stage, assert_well_formed, call, says, until
 from tests.e2e.crash.stop_parts import GROUND
 from tests.e2e.crash.stop_phases import DONE, PHASES, QUICK, SCOUT, SLEEP, STUBBORN, UNKNOWN, Phase, calls, commands
 from tests.e2e.crash.test_compression import ask_all, hurry
 from tests.e2e.processes import CRASH_TOOLS, ROOT, WorkerProcess, WorkerSettings, running_with, worker
+from tests.e2e.warm_cli import MCP_SERVER
 from tests.limits import usual
 from tests.servers.local import free_port
 
@@ -186,8 +187,11 @@ async def ending(temporal_server: DevServer, tmp_path_factory: pytest.TempPathFa
         await until(commands_run, "the commands run")
         await asyncio.gather(*(bring(jobs[name], name) for name in FLEETING))
         status, seconds = await stopped(one)
-        log, still_there = one.log.read_text(), [*running_with(SLEEP), *running_with(f"{sys.executable}\0-m\0{SERVER}")]
-        still_there.remove(served.pid)
+        log, still_there = (
+            one.log.read_text(),
+            [*running_with(SLEEP), *running_with(f"{sys.executable}\0-m\0{MCP_SERVER}")],
+        )
+        assert served.returncode is None
     hurry(jobs["compressing"])
     script_of(jobs["streaming"]).write_text(json.dumps(DONE))
     async with serving("streamable-http", pier), worker(settings_of(stage, pier)):

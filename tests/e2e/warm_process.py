@@ -1,26 +1,17 @@
-"""A worker process that was forked from one that has read all of it already. See `tests.e2e.warm_cli`."""
+"""A worker or a server that was forked from a process that has read all of it already. See `tests.e2e.warm_cli`."""
 
 import asyncio
-import atexit
 import contextlib
 import os
+import signal
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
-from tests.e2e.warm_cli import WarmCli
-
-
-@cache
-def warm() -> WarmCli:
-    """One for all tests of this process."""
-    started = WarmCli.start(os.environ, "worker")
-    atexit.register(started.close)
-    return started
+from tests.e2e.warm_cli import warm
 
 
-class WarmWorker:
+class WarmProcess:
     """As much of `asyncio.subprocess.Process` as tests need."""
 
     def __init__(self, pid: int, stdout: asyncio.StreamReader, ending: "asyncio.Task[int]") -> None:
@@ -29,11 +20,20 @@ class WarmWorker:
         self._ending = ending
 
     @classmethod
-    async def start(cls, program: Sequence[str], environment: Mapping[str, str], folder: Path, log: int) -> Self:
-        """The process; `log` is where its stderr goes."""
+    async def program(cls, words: Sequence[str], environment: Mapping[str, str], folder: Path, log: int) -> Self:
+        """A module with its arguments, as `python -m` runs it; `log` is where its stderr goes."""
+        return await cls._start({"program": [*words]}, environment, folder, log)
+
+    @classmethod
+    async def command(cls, words: Sequence[str], environment: Mapping[str, str], folder: Path, log: int) -> Self:
+        """A command of `longhaul` that goes on until somebody ends it."""
+        return await cls._start({"arguments": [*words], "lasting": True}, environment, folder, log)
+
+    @classmethod
+    async def _start(cls, what: Mapping[str, Any], environment: Mapping[str, str], folder: Path, log: int) -> Self:
         read, write = os.pipe()
         nothing = os.open(os.devnull, os.O_RDONLY)
-        request = {"program": [*program], "environment": {**environment}, "folder": str(folder)}
+        request = {**what, "environment": {**environment}, "folder": str(folder)}
         try:
             answer = warm().started(request, [nothing, write, log])
         finally:
@@ -55,6 +55,9 @@ class WarmWorker:
         # It may have ended, and its exit status be on its way to us.
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
 
     async def wait(self) -> int:
         return await asyncio.shield(self._ending)
