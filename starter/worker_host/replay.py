@@ -14,6 +14,7 @@ from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
 from longhaul.starter.client.cards import card_of, query, texts_of_memo
 from longhaul.starter.client.hubs import OPEN_HUBS
+from longhaul.starter.worker_host.own_build import own_build_id
 from longhaul.workflows.contract import HUB
 from longhaul.workflows.hubs import AgentHub
 from longhaul.workflows.session import AgentSession
@@ -72,6 +73,8 @@ def replayer(converter: DataConverter, namespace: str) -> Replayer:
         workflows=[AgentSession, AgentHub],
         # Names of blobs begin with the namespace: without it each would be taken for a foreign one.
         namespace=namespace,
+        # Without it the SDK reads the bytecode of every loaded module to make one up.
+        build_id=own_build_id(),
         # A failure converter that encodes would hide the sentence.
         data_converter=replace(converter, failure_converter_class=DefaultFailureConverter),
         workflow_runner=UnsandboxedWorkflowRunner(),

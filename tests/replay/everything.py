@@ -11,6 +11,7 @@ async def unreplayable(client: Client, query: str = "") -> dict[str, str]:
     """Workflow id to what went wrong, of all runs that the query finds."""
     replayer = Replayer(
         workflows=[AgentSession, AgentHub],
+        build_id="replay",
         workflow_runner=UnsandboxedWorkflowRunner(),
         data_converter=client.data_converter,
     )

@@ -38,7 +38,9 @@ def stored(name: str) -> tuple[str, Events]:
 async def failure_of_replay(
     workflow_id: str, events: Events, runner: type[WorkflowRunner] = UnsandboxedWorkflowRunner
 ) -> BaseException | None:
-    replayer = Replayer(workflows=[AgentSession, AgentHub], data_converter=DATA_CONVERTER, workflow_runner=runner())
+    replayer = Replayer(
+        workflows=[AgentSession, AgentHub], build_id="replay", data_converter=DATA_CONVERTER, workflow_runner=runner()
+    )
     history = WorkflowHistory.from_json(workflow_id, {"events": events})
     return (await replayer.replay_workflow(history, raise_on_replay_failure=False)).replay_failure
 

@@ -151,6 +151,7 @@ class Job:
         history = await self.handle.fetch_history()
         replayer = Replayer(
             workflows=[AgentSession],
+            build_id="replay",
             workflow_runner=UnsandboxedWorkflowRunner(),
             data_converter=DATA_CONVERTER,
             debug_mode=True,  # else a crowded machine, on which it gets no turn for two seconds, looks like a deadlock

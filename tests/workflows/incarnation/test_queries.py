@@ -92,6 +92,7 @@ async def replay_in_new_worker(stage: Stage, sessions: list[Session]) -> None:
     histories: list[WorkflowHistory] = [await stage.handle(session).fetch_history() for session in sessions]
     replayer = Replayer(
         workflows=[AgentSession],
+        build_id="replay",
         workflow_runner=UnsandboxedWorkflowRunner(),
         data_converter=stage.client.data_converter,
     )

@@ -55,6 +55,7 @@ async def test_a_hook_says_the_last_words_and_the_next_model_call_reads_them(uns
         again = await session.reply("Go on")
         replayer = Replayer(
             workflows=[AgentSession],
+            build_id="replay",
             data_converter=unserved.client.data_converter,
             workflow_runner=UnsandboxedWorkflowRunner(),
         )

@@ -329,7 +329,9 @@ async def test_another_model_is_taken_where_no_worker_knows_the_first(stage: Sta
 async def replays(stage: Stage, session: Session) -> None:
     history = await stage.handle(session).fetch_history()
     runner = UnsandboxedWorkflowRunner()
-    replayer = Replayer(workflows=[AgentSession], data_converter=DATA_CONVERTER, workflow_runner=runner)
+    replayer = Replayer(
+        workflows=[AgentSession], build_id="replay", data_converter=DATA_CONVERTER, workflow_runner=runner
+    )
     await replayer.replay_workflow(history)
 
 
