@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ from tests.limits import SURE_SECONDS
 pytestmark = pytest.mark.server
 
 NAMED = {one.name: one for one in OPERATIONS}
-DESCRIBED = document(OPERATIONS)
 EDIT = {"file_path": "greeting.txt", "old_string": "world", "new_string": "moon"}
 WANTS_TO_EDIT = {"text": "I will.", "tool_calls": [{"id": "edit-7", "name": "Edit", "input": EDIT}]}
 ASKS_OUTSIDE = {"tool_calls": [{"id": "price-1", "name": "price_of", "input": {"article": "a lamp"}}]}
@@ -54,6 +54,12 @@ NIGHTLY = "routes-nightly"
 CLUB = "routes-club"
 
 
+@cache
+def described() -> dict[str, Any]:
+    """The page of OpenAPI; not made by each process that only collects these tests."""
+    return document(OPERATIONS)
+
+
 @dataclass
 class Caller:
     """Who calls routes by their names, and checks what comes back against the document."""
@@ -71,9 +77,9 @@ class Caller:
         model = operation.answers[answer.status_code]
         if not isinstance(model, type):
             return None
-        responses = DESCRIBED["paths"][operation.path][operation.method.lower()]["responses"]
+        responses = described()["paths"][operation.path][operation.method.lower()]["responses"]
         schema = responses[str(answer.status_code)]["content"]["application/json"]["schema"]
-        Draft202012Validator({**schema, "components": DESCRIBED["components"]}).validate(answer.json())
+        Draft202012Validator({**schema, "components": described()["components"]}).validate(answer.json())
         return answer.json()
 
 
