@@ -16,6 +16,7 @@ from temporalio.service import RPCError
 from longhaul.agent.plain.errors import Damaged, Unavailable
 from longhaul.agent.values.conversation.messages import Msg, TextBlock, ToolCallBlock
 from longhaul.agent.views.would_pass import WouldPass
+from longhaul.starter import render_pending
 from longhaul.starter.console.console_request import Visit
 from longhaul.starter.console.pages import number, page
 from longhaul.starter.console.schema_forms import forms_of
@@ -25,6 +26,7 @@ from longhaul.starter.console.transcript import (
     WaitingCall,
     as_html,
     fitted,
+    marked,
     newest,
     rule_row,
     waiting_call,
@@ -81,6 +83,7 @@ async def call_page(visit: Visit, call_id: str, problem: Problem | None = None, 
         raise Problem("not-found", f"id: no call {call_id[:100]!r} waits in this session")
     seen = await asyncio.to_thread(_seen, visit, status, found) if found else None
     origins = await _origins(visit, status, {call_id} if found else ())
+    passed = await _would_pass(visit, found)
     # To a person who came second the refusal says nothing that the decision before theirs does not say better.
     was_late = problem is not None and problem.kind == "refused" and found is None and bool(made)
     return await page(
@@ -93,7 +96,8 @@ async def call_page(visit: Visit, call_id: str, problem: Problem | None = None, 
         origin=origins.get(call_id, NOT_KNOWN),
         decisions=made,
         was_late=was_late,
-        would_pass=[rule_row(one) for one in await _would_pass(visit, found)],
+        would_pass=[rule_row(one) for one in passed],
+        passed_in_short=_passed_in_short(passed),
         request_id=secrets.token_hex(16),
         in_columns=visit.request.query_params.get("diff") == "columns",
         said=said,
@@ -150,6 +154,15 @@ async def _would_pass(visit: Visit, found: PendingCall | None) -> Sequence[Would
     except (WorkflowQueryFailedError, RPCError, Unavailable, Damaged, TimeoutError):
         return ()
     return body.rules
+
+
+def _passed_in_short(found: Sequence[WouldPass]) -> str:
+    """A sentence next to the button; each rule is listed by itself below it."""
+    if len(found) < 2 or not found[0].looked_at:
+        return render_pending.passes(found[0]) if found else ""
+    counts = " and ".join(str(one.count or "none") for one in found)
+    tool = marked(found[0].rule.tool_name)
+    return f"of the last {found[0].looked_at} other calls of {tool} the rules, each alone, would have allowed {counts}"
 
 
 async def _origins(visit: Visit, status: Status, call_ids: Collection[str]) -> dict[str, CallOrigin]:

@@ -249,20 +249,86 @@ async def test_suggested_rules_are_taken_along(served: Address, signed_in: Signe
     assert [rule["tool_name"] for rule in rules] == ["Edit"]
 
 
+TWO_EDITS: dict[str, object] = {
+    "tool_calls": [
+        *WANTS_TO_EDIT["tool_calls"],
+        {
+            "id": "edit-8",
+            "name": "Edit",
+            "input": {"file_path": "farewell.txt", "old_string": "world", "new_string": "moon"},
+        },
+    ]
+}
+
+
 @pytest.mark.proves("X15")
-async def test_a_suggested_rule_says_what_else_it_would_have_let_pass(
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without"])
+@pytest.mark.parametrize("width", [390, 800, 1440])
+async def test_a_rule_says_next_to_its_button_where_it_counts_and_what_it_would_have_let_pass(
+    served: Address, signed_in: SignedIn, tmp_path: Path, width: int, scripts: bool
+) -> None:
+    (tmp_path / "farewell.txt").write_text("good bye, world\n")
+    name = await waiting(served, tmp_path, TWO_EDITS, {"text": "Done."})
+    page = await signed_in("ana", scripts=scripts)
+    await page.set_viewport_size({"width": width, "height": 844})
+    await page.goto(f"{served.url}/console/s/lamp/{name}/call?id=edit-7")
+    line = page.locator(".bar summary")
+    button = page.get_by_role("button", name="from now on Edit(")
+    box, above = await line.bounding_box(), await button.bounding_box()
+    assert box is not None
+    assert above is not None
+    folded = await page.locator("#would-pass").is_visible()
+    await line.click()
+
+    await expect(line).to_have_text(
+        f"The rule counts in this session only, in its workspace {tmp_path}, until somebody revokes it. "
+        "It would have allowed the last other call of Edit."
+    )
+    await expect(page.locator("#would-pass li")).to_contain_text("farewell.txt")
+    await expect(page.locator("#would-pass")).to_be_in_viewport()
+    assert folded is False
+    assert above["y"] + above["height"] <= box["y"] < above["y"] + above["height"] + 24, "it stands below its button"
+    assert box["y"] + box["height"] < 844, "it is in view"
+    assert await button.get_attribute("aria-describedby") == await line.locator("[id]").get_attribute("id")
+
+
+async def test_who_may_not_accept_a_rule_still_reads_what_it_would_have_let_pass(
+    served: Address, signed_in: SignedIn, tmp_path: Path, people: dict[str, str]
+) -> None:
+    (tmp_path / "farewell.txt").write_text("good bye, world\n")
+    name = await waiting(served, tmp_path, TWO_EDITS, {"text": "Done."})
+    page = await signed_in("eve")
+    await page.goto(f"{served.url}/console/s/lamp/{name}/call?id=edit-7&user={people['ana']}")
+
+    await expect(page.locator("section#would-pass li")).to_contain_text("farewell.txt")
+    await expect(page.locator(".terms")).to_have_count(0)
+
+
+@pytest.mark.proves("X15")
+async def test_rules_of_one_command_say_what_each_alone_would_have_let_pass_and_a_copy_keeps_them(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
-    edit = {"file_path": "farewell.txt", "old_string": "world", "new_string": "moon"}
-    calls = [*WANTS_TO_EDIT["tool_calls"], {"id": "edit-8", "name": "Edit", "input": edit}]
-    (tmp_path / "farewell.txt").write_text("good bye, world\n")
-    name = await waiting(served, tmp_path, {"tool_calls": calls}, {"text": "Done."})
+    lines = ("mkdir attic && touch attic/lamp", "touch attic/lamp", "touch attic/lamp && true")
+    runs = [{"id": f"run-{n}", "name": "Bash", "input": {"command": line}} for n, line in enumerate(lines)]
+    wants: dict[str, object] = {"tool_calls": runs}
+    name = await waiting(served, tmp_path, wants, {"text": "Done."})
     page = await signed_in("ana")
-    await page.goto(f"{served.url}/console/s/lamp/{name}/call?id=edit-7")
+    await page.goto(f"{served.url}/console/s/lamp/{name}/call?id=run-0")
+    line = await page.locator(".bar summary").inner_text()
+    await page.keyboard.press("r")
+    await page.keyboard.press("Enter")
+    await page.wait_for_url("**/console?told=allowed")
+    async with served.client() as ana:
+        made = await ana.post(f"/v1/sessions/lamp/{name}/copies", json={"session": f"{name}-again"})
+        assert made.status_code == 201, made.text
+        rules = (await ana.get(f"/v1/sessions/lamp/{name}-again/rules")).json()["rules"]
 
-    section = page.locator("#would-pass")
-    await expect(section).to_contain_text("it would have allowed the last other call of Edit")
-    await expect(section.locator("li")).to_contain_text("farewell.txt")
+    assert line.startswith("The rules count in this session only, in its workspace ")
+    assert line.endswith(
+        "until somebody revokes them. "
+        "Of the last 2 other calls of Bash the rules, each alone, would have allowed none and 2."
+    )
+    assert [rule["rule_content"] for rule in rules] == ["mkdir attic", "touch attic/lamp"]
 
 
 async def test_somebody_who_may_only_look_has_no_buttons_and_forged_forms_do_nothing(
