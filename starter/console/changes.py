@@ -16,7 +16,15 @@ from longhaul.agent.operations.answers import BackgroundEnds
 from longhaul.agent.plain.ids import check_name
 from longhaul.starter.console import call_pages, pages, session_page
 from longhaul.starter.console.console_request import NAMED, Visit, message_of
-from longhaul.starter.console.schema_forms import Field, answers_of, edited, fields_of
+from longhaul.starter.console.schema_forms import (
+    Field,
+    FieldChange,
+    answers_of,
+    changes_of,
+    edited,
+    fields_of,
+    form_digest,
+)
 from longhaul.starter.console.transcript import waiting_row
 from longhaul.starter.serve.problems import Problem, problem_of, wrong
 from longhaul.starter.serve.request_bodies import Nothing
@@ -215,6 +223,7 @@ async def edit(visit: Visit) -> ASGIApp:
 
 
 async def decide_edited(visit: Visit) -> Response:
+    """Shows first what would change; the form counts once it comes back with just these values."""
     form = visit.form
     call = await _waiting(visit, call_id := form.get("call_id", ""))
     if call is None:
@@ -225,6 +234,10 @@ async def decide_edited(visit: Visit) -> Response:
     async def done() -> Response:
         body: dict[str, Any] = {"call_id": call_id, "decision": "allow", "digest": digest or None}
         body["input"] = await asyncio.to_thread(edited, fields, call.input, form)
+        if form.get("seen") != form_digest(fields, form):
+            visit.call("decide", body=body)  # who may not edit is told before they look it over
+            changes = await asyncio.to_thread(changes_of, fields, form)
+            return await _page(visit, call, fields, digest, changes=changes)
         made: Decided = await visit.ask("decide", body=body)
         if made.approvals:
             return then(visit.here("call", id=call_id, told="first"))
@@ -246,9 +259,14 @@ async def _fields(visit: Visit, call: PendingCall) -> list[Field]:
 
 
 async def _page(
-    visit: Visit, call: PendingCall, fields: list[Field], digest: str, problem: Problem | None = None
+    visit: Visit,
+    call: PendingCall,
+    fields: list[Field],
+    digest: str,
+    problem: Problem | None = None,
+    changes: list[FieldChange] | None = None,
 ) -> HTMLResponse:
-    """The form, filled in as it was sent where it was."""
+    """The form, filled in as it was sent where it was; `changes`: what is to be looked over before it counts."""
     status: Status = await visit.ask("status")
     return await pages.page(
         "edit",
@@ -259,6 +277,8 @@ async def _page(
         digest=digest,
         fields=fields,
         written={field.key: visit.form.get(field.key, field.value) for field in fields},
+        changes=changes,
+        seen="" if changes is None else form_digest(fields, visit.form),
         problem=harmless(problem.detail) if problem else None,
     )
 

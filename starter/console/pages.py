@@ -22,6 +22,7 @@ from longhaul.starter.console.console_request import Visit
 from longhaul.starter.console.transcript import (
     CallGroup,
     WaitingRow,
+    fitted,
     marked,
     marked_path,
     side_by_side,
@@ -84,6 +85,7 @@ _TEMPLATES.filters |= {
     "clock": clock,
     "until": until,
     "side_by_side": side_by_side,
+    "fitted": fitted,
 }
 
 

@@ -2,6 +2,7 @@
 server asks a person.
 """
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from longhaul.agent.operations.result_operations import ACTIONS
 from longhaul.agent.permission.preview import NAME_CHARS, brief
 from longhaul.agent.plain.text import parsed, told_apart
 from longhaul.agent.values.conversation.messages import ServerAsked, ServerQuestion
-from longhaul.starter.console.transcript import marked
+from longhaul.starter.console.transcript import DiffLine, marked, value_change
 from longhaul.starter.serve.problems import wrong
 
 MOST_FIELDS = 40
@@ -137,6 +138,35 @@ def edited(fields: list[Field], arguments: str, form: Mapping[str, str]) -> dict
         elif written or (field.required and field.kind in ("line", "text")):
             made[field.name] = _value(field, written)
     return made
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """A field whose argument is to be another one than the call's."""
+
+    label: str
+    note: str
+    """What the lines can't show: that the argument was left out, is left out now, or is empty."""
+    lines: tuple[DiffLine, ...]
+
+
+def changes_of(fields: list[Field], form: Mapping[str, str]) -> list[FieldChange]:
+    """In the order of the fields."""
+    found = list[FieldChange]()
+    for field in fields:
+        written = form.get(field.key, "")
+        if written == field.value:
+            continue
+        empty = "empty" if field.required and field.kind in ("line", "text") else "left out"
+        note = f"{empty} until now" if not field.value else f"now {empty}" if not written else ""
+        found.append(FieldChange(field.label, note, tuple(value_change(field.value, written))))
+    return found
+
+
+def form_digest(fields: list[Field], form: Mapping[str, str]) -> str:
+    """Names what the fields hold: other values than a person has looked over are not sent."""
+    held = json.dumps([(field.key, form.get(field.key, "")) for field in fields])
+    return hashlib.sha256(held.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _value(field: Field, written: str) -> Any:

@@ -6,7 +6,8 @@ Markdown of models becomes HTML by a library that passes no HTML on, and a sanit
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from difflib import unified_diff
+from itertools import islice, zip_longest
 from typing import Any
 
 import nh3
@@ -288,6 +289,23 @@ def diff_lines(text: str) -> Iterator[DiffLine]:
     for line in text.split("\n") if text else ():
         kind = "file" if line.startswith(("---", "+++")) else _KINDS.get(line[:1], "same")
         yield DiffLine(kind, visible(line))
+
+
+MOST_COMPARED_LINES = 2_000
+"""Of longer values the beginning and the end of both is shown: to compare them takes seconds."""
+SHOWN_VALUE_CHARS = 4_000
+
+
+def value_change(before: str, after: str) -> Iterator[DiffLine]:
+    """From the one text to the other; nothing stands for an empty one."""
+    was, now = told_apart(before).split("\n"), told_apart(after).split("\n")
+    if before and after and len(was) + len(now) <= MOST_COMPARED_LINES and len(before) + len(after) <= MOST_CHARS:
+        for line in islice(unified_diff(was, now, lineterm=""), 3, None):  # two names, and a place that nobody needs
+            yield DiffLine(_KINDS.get(line[:1], "same"), visible(line))
+        return
+    for kind, sign, text in (("removed", "-", before), ("added", "+", after)):
+        for line in fitted(told_apart(text), SHOWN_VALUE_CHARS).split("\n") if text else ():
+            yield DiffLine(kind, visible(f"{sign}{line}"))
 
 
 def side_by_side(lines: Iterable[DiffLine]) -> Iterator[DiffPair]:

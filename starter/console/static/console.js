@@ -302,6 +302,26 @@ for (const [place, one] of points.entries()) {
   });
 }
 
+// Other arguments: a field that has another value than the call is marked as it is typed, and the bar names all of them.
+const compared = [...document.querySelectorAll(".compared")];
+
+const mark = () => {
+  for (const one of compared) {
+    const input = one.querySelector("input, textarea, select"), was = one.querySelector("[data-was]");
+    // A value that is too long is not on the page as a whole: until it is typed in, the server's mark stands.
+    if (was?.dataset.was === "cut" && input.value === input.defaultValue) continue;
+    one.classList.toggle("changed", input.value !== (was?.textContent ?? ""));
+  }
+  const names = compared.filter((one) => one.classList.contains("changed")).map((one) => one.dataset.name);
+  const place = document.querySelector("[data-changed]");
+  place.textContent = names.length ? `Changed: ${names.join(", ")}.` : "Nothing is changed yet.";
+  place.hidden = false;
+};
+
+if (compared.length) {
+  mark();
+  document.addEventListener("input", mark);
+}
 if (choices.length) {
   count();
   document.addEventListener("change", count);

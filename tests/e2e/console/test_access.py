@@ -14,12 +14,14 @@ from tests.conftest import found
 from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
 from tests.e2e.console.test_about import DOES, HAS_TASKS, answered
 from tests.e2e.console.test_answering import (
+    ALLOWS,
     ASKS_OUTSIDE,
     ENGRAVES,
     HANDS_A_PLAN,
     OUTCOME_UNKNOWN,
     OUTSIDE,
     PLANS,
+    SHOWS,
     asked,
 )
 from tests.e2e.console.test_deciding import shown, waiting
@@ -131,6 +133,19 @@ async def test_no_page_keeps_anybody_out(served: Address, signed_in: SignedIn, t
     assert {address: found for address, found in told.items() if found} == {}
 
 
+async def test_a_form_that_shows_its_changes_keeps_nobody_out(
+    served: Address, signed_in: SignedIn, tmp_path: Path, axe: str
+) -> None:
+    name = await waiting(served, tmp_path)
+    page = await signed_in("ana")
+    await page.goto(f"{served.url}/console/s/lamp/{name}/edit?id=edit-7")
+    await page.get_by_label("new_string").fill("sun")
+    await page.get_by_role("button", name=SHOWS).click()
+    await expect(page.locator("#changes")).to_be_visible()
+
+    assert await findings(page, axe) == []
+
+
 async def test_a_change_stands_side_by_side_and_its_time_runs_out_in_sight(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
@@ -196,6 +211,8 @@ async def test_the_keyboard_is_enough_from_the_list_to_other_arguments(
     await tabbed_to(page, page.get_by_label("new_string"))
     await page.keyboard.press("Control+a")
     await page.keyboard.type("sun")
-    await tabbed_to(page, page.get_by_role("button", name="Allow as it stands"))
-    await page.keyboard.press("Enter")
+    for button in (SHOWS, ALLOWS):
+        await tabbed_to(page, page.get_by_role("button", name=button))
+        await page.keyboard.press("Enter")
+        await page.wait_for_load_state()
     await page.wait_for_url("**/console?told=edited")

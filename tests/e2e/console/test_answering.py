@@ -1,5 +1,6 @@
 """The console in a browser: other arguments, results of external tools, and calls whose outcome nobody knows."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,9 @@ RUNS = {
 ENGRAVES = {"tool_calls": [{"id": "ring-1", "name": "engrave", "input": {"text": "Ana"}}]}
 OUTCOME_UNKNOWN = 'tools = ["engrave"]\non_unknown_outcome = "ask"\n[permission]\nmode = "bypass"'
 
+SHOWS, ALLOWS = "Show what changes", "Allow with these arguments"
+"""The buttons of the form for other arguments: the first one decides nothing."""
+
 
 async def asked(served: Address, page: Page, call: str, folder: Path, *replies: dict[str, Any], more: str) -> str:
     """The path of a session's page; the page shows the call of it that waits."""
@@ -57,13 +61,54 @@ async def test_a_call_is_allowed_with_other_arguments(served: Address, signed_in
     before = await replaces_all.input_value()
     await page.get_by_label("new_string").fill("<b>sun</b>")
     await replaces_all.select_option("true")
-    await page.get_by_role("button", name="Allow as it stands here").click()
+    await page.get_by_role("button", name=SHOWS).click()
+    await page.get_by_role("button", name=ALLOWS).click()
     await page.wait_for_url("**/console?told=edited")
 
     await page.goto(f"{served.url}/console/s/lamp/{name}")
     await expect(page.locator("#transcript")).to_contain_text("Done.")
     assert (shown, before) == ("moon", "")
     assert (tmp_path / "greeting.txt").read_text() == "hello <b>sun</b>\n"
+
+
+@pytest.mark.proves("X15")
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without"])
+async def test_other_arguments_stand_next_to_the_calls_own_and_are_shown_as_a_change_before_they_count(
+    served: Address, signed_in: SignedIn, tmp_path: Path, scripts: bool
+) -> None:
+    name = await waiting(served, tmp_path)
+    page = await signed_in("ana", scripts=scripts)
+    await page.goto(f"{served.url}/console/s/lamp/{name}/edit?id=edit-7")
+    field = page.locator(".field", has=page.get_by_label("new_string"))
+    other = page.locator(".field", has=page.get_by_label("replace_all"))
+    was = [await one.locator(".was").inner_text() for one in (field, other)]
+    await page.get_by_label("new_string").fill("sun\u202e")
+    marked_at_once = await field.locator(".state.changed").is_visible()
+    await other.get_by_role("combobox").select_option("true")
+    await page.get_by_label("new_string").press("Enter")
+    changes = page.locator("#changes")
+    await expect(changes.locator("h2")).to_have_text("You change 2 of 4 arguments")
+    shown = await changes.locator("h3, .diff span").all_text_contents()
+    marks = [await one.locator(".state.changed").is_visible() for one in await page.locator(".field").all()]
+    waits = (tmp_path / "greeting.txt").read_text()
+    # What was not looked over does not count: it is shown first.
+    await page.get_by_label("new_string").fill("sun")
+    await page.get_by_role("button", name=ALLOWS).click()
+    await expect(changes.locator(".added").first).to_have_text(re.compile(r"^\+sun\s*$"))
+    await page.get_by_role("button", name=ALLOWS).click()
+    await page.wait_for_url("**/console?told=edited")
+
+    await page.goto(f"{served.url}/console/s/lamp/{name}")
+    await expect(page.locator("#transcript")).to_contain_text("Done.")
+    assert [" ".join(text.split()) for text in was] == ["The call has moon", "The call has none"]
+    assert marked_at_once is scripts
+    assert [text.strip() for text in shown] == [
+        *("new_string", "-moon", "+sun⟨U+202E⟩"),
+        *("replace_all, left out until now", "+true"),
+    ]
+    assert marks == [False, False, True, True]
+    assert waits == "hello world\n"
+    assert (tmp_path / "greeting.txt").read_text() == "hello sun\n"
 
 
 async def test_arguments_that_do_not_fit_are_told_with_what_was_written(
@@ -75,7 +120,8 @@ async def test_arguments_that_do_not_fit_are_told_with_what_was_written(
     await page.get_by_label("new_string").fill("sun")
     digest = page.locator('input[name="digest"]')
     await digest.evaluate("one => { one.value = 'f'.repeat(64) }")
-    await page.get_by_role("button", name="Allow as it stands here").click()
+    await page.get_by_role("button", name=SHOWS).click()
+    await page.get_by_role("button", name=ALLOWS).click()
 
     await expect(page.locator(".problem").first).to_contain_text("has changed since that digest was taken")
     await expect(page.get_by_label("new_string")).to_have_value("sun")
@@ -90,9 +136,10 @@ async def test_who_may_not_edit_changes_nothing(served: Address, signed_in: Sign
     eve = await signed_in("eve")
     user = (await page.locator(".who").inner_text()).strip()
     await eve.goto(f"{served.url}/console/s/lamp/{name}/edit?id=edit-7&user={user}")
-    await eve.get_by_role("button", name="Allow as it stands here").click()
+    await eve.get_by_role("button", name=SHOWS).click()
 
     await expect(eve.locator(".problem").first).to_contain_text("scope")
+    await expect(eve.get_by_role("button", name=ALLOWS)).to_have_count(0)
     assert offered == 1
     assert (tmp_path / "greeting.txt").read_text() == "hello world\n"
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.starter.console.schema_forms import WHOLE, edited, fields_of
+from longhaul.starter.console.schema_forms import WHOLE, changes_of, edited, fields_of, form_digest
 from longhaul.starter.serve.problems import Problem
 
 SCHEMA: dict[str, Any] = {
@@ -103,3 +103,28 @@ def test_what_has_no_fields_is_one_text_of_json(arguments: str) -> None:
     assert edited([field], arguments, {WHOLE: '{"a": 2}'}) == {"a": 2}
     with pytest.raises(Problem, match="is no JSON object"):
         edited([field], arguments, {WHOLE: "[2]"})
+
+
+def test_a_change_shows_both_values_and_what_is_left_out_now_or_was_until_now() -> None:
+    fields = fields_of(ARGUMENTS, SCHEMA)
+    form = {field.key: field.value for field in fields}
+    form |= {fields[0].key: "a\nc\u202e", fields[1].key: "", fields[2].key: "file"}
+
+    assert [(one.label, one.note, "\n".join(line.text for line in one.lines)) for one in changes_of(fields, form)] == [
+        ("path", "", " a\n-b\n+c⟨U+202E⟩"),
+        ("depth", "now left out", "-3"),
+        ("kind", "left out until now", "+file"),
+    ]
+    assert form_digest(fields, form) != form_digest(fields, {field.key: field.value for field in fields})
+
+
+def test_values_that_are_too_long_to_be_compared_show_their_ends() -> None:
+    lines = "\n".join(f"{number} " * 30 for number in range(3_000))
+    fields = fields_of(json.dumps({"path": lines}), SCHEMA)
+    (change,) = changes_of(fields, {fields[0].key: lines + "!"})
+
+    shown = "\n".join(line.text for line in change.lines)
+    assert shown.startswith("-0 0 0")
+    assert shown.rstrip().endswith("!")
+    assert shown.count("characters are not shown here") == 2
+    assert {line.kind for line in change.lines} == {"added", "removed"}
