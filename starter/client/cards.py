@@ -55,6 +55,8 @@ class SessionCard:
     """ISO time at which the first waiting call expires."""
     root_workflow_id: str = ""
     """For a sub-agent: workflow id of the session at the root of its tree."""
+    parent_workflow_id: str = ""
+    """And of the session that started it."""
     title: str = ""
     """The beginning of the request with which the session was started or opened again. Empty: there was no request."""
     tokens: int = 0
@@ -114,6 +116,34 @@ def outcome_unknown(query: str) -> str:
     return f"{query} AND {STATUS.name} != 'waiting' AND {TOOLS.name} IS NOT NULL"
 
 
+def asking(query: str) -> str:
+    """Of the sessions that a query finds, those with a call that waits for somebody, or only sleeps."""
+    return f"{query} AND {TOOLS.name} IS NOT NULL"
+
+
+SLEEPS = ("sleep", "wait_for")
+"""Tools whose calls wait for a time or an event: nobody has to answer them."""
+
+
+def asks(card: SessionCard) -> bool:
+    """Whether one of its calls waits for somebody."""
+    return card.status != CLOSED and not {*SLEEPS} >= {*card.waiting_tools}
+
+
+def leads_of_asking(cards: Iterable[SessionCard]) -> set[str]:
+    """Workflow ids of the sessions below which a sub-agent waits for somebody: the one that started it, the root, and
+    those between them that are among these cards."""
+    known = {card.workflow_id: card for card in cards}
+    found = set[str]()
+    for card in filter(asks, known.values()):
+        found.add(card.root_workflow_id)
+        above = card.parent_workflow_id
+        while above and above not in found:
+            found.add(above)
+            above = known[above].parent_workflow_id if above in known else ""
+    return found - {""}
+
+
 def _is_plain(workflow_id: str) -> bool:
     return workflow_id.isprintable() and not {"'", '"', "\\"} & {*workflow_id}
 
@@ -166,6 +196,7 @@ def _card(row: WorkflowExecution, memo: Mapping[str, str | None]) -> SessionCard
         risk=attributes.get(RISK) or "",
         deadline=deadline.isoformat() if deadline else "",
         root_workflow_id=row.root_id if row.root_id not in (None, row.id) else "",
+        parent_workflow_id=row.parent_id or "",
         title=(memo.get(TITLE) or "")[:TITLE_CHARS],
         tokens=attributes.get(TOKENS) or 0,
         dollars=attributes.get(COST) or 0.0,

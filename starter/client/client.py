@@ -16,6 +16,7 @@ from longhaul.starter.client.agent_files import Agent, checked, find_agent
 from longhaul.starter.client.cards import (
     SessionCard,
     Users,
+    asking,
     by_ids,
     card_and_waits,
     card_of,
@@ -167,6 +168,17 @@ class Longhaul:
         for card in sorted(found, key=lambda card: card.started_at, reverse=True):
             newest.setdefault(card.workflow_id, card)
         return list(newest.values())
+
+    async def asking(self, *, user: Users = None) -> list[SessionCard]:
+        """Open sessions, sub-agents included, with a call that waits for somebody or sleeps: one query of the server's
+        index. Empty if the index can't tell."""
+        if not self.settings.search_attributes:
+            return []
+        try:
+            cards = await self._cards(asking(query(user=self._users(user))))
+        except RPCError:
+            return []
+        return [card for card in cards if is_of(user, card.user_id)]
 
     async def count_open(self, *, without_user: bool = False) -> int | None:
         """Number of open sessions, sub-agents included; with `without_user`, only of those that have no user. None if

@@ -9,12 +9,10 @@ from datetime import UTC, datetime, timedelta
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from longhaul.starter.client.cards import Users, query
+from longhaul.starter.client.cards import SLEEPS, Users, query
 from longhaul.workflows.contract import COST, TOKENS, TOOLS, WORKFLOW
 
 DAY = timedelta(days=1)
-SLEEPS = ("sleep", "wait_for")
-"""Tools whose calls wait for a time or an event: nobody has to answer them."""
 
 
 @dataclass(frozen=True, slots=True)

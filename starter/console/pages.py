@@ -8,6 +8,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
@@ -36,6 +37,8 @@ from longhaul.starter.serve.response_bodies import (
     Asked,
     InboxBody,
     LastDayBody,
+    ListedRow,
+    Row,
     Rows,
     StandingBody,
     Workers,
@@ -148,21 +151,30 @@ async def inbox(visit: Visit) -> ASGIApp:
     )
 
 
+_Name = tuple[str | None, str, str]
+
+
+def _name_of(row: Row) -> _Name:
+    return row.user_id, row.agent, row.session_id
+
+
 def _groups(visit: Visit, waiting: Sequence[Asked], shown: Sequence[Asked]) -> Iterator[CallGroup]:
-    """Calls of one session next to each other, where the first of them is."""
-    counts = Counter((one.session.user_id, one.session.agent, one.session.session_id) for one in waiting)
-    rows = dict[tuple[str | None, str, str], list[Asked]]()
+    """Calls of one session next to each other, where the first of them is; those of a tree too, the root's first."""
+    counts = Counter(_name_of(one.session) for one in waiting)
+    trees = dict[_Name, dict[_Name, list[Asked]]]()
     for one in shown:
-        rows.setdefault((one.session.user_id, one.session.agent, one.session.session_id), []).append(one)
-    for name, found in rows.items():
-        review = visit.row_link(found[0].session, "calls") if counts[name] > 1 else ""
-        yield CallGroup(
-            marked(found[0].session.session_id),
-            marked(found[0].session.title),
-            counts[name],
-            review,
-            tuple(_waiting_row(visit, one) for one in found),
-        )
+        tree = trees.setdefault(_name_of(one.root or one.session), {})
+        tree.setdefault(_name_of(one.session), []).append(one)
+    for root, tree in trees.items():
+        for name, found in sorted(tree.items(), key=lambda pair: pair[0] != root):
+            yield CallGroup(
+                session=marked(found[0].session.session_id),
+                title=marked(found[0].session.title),
+                count=counts[name],
+                review=visit.row_link(found[0].session, "calls") if counts[name] > 1 else "",
+                depth=int(name != root and root in tree),
+                rows=tuple(_waiting_row(visit, one) for one in found),
+            )
 
 
 def _waiting_row(visit: Visit, one: Asked) -> WaitingRow:
@@ -205,6 +217,32 @@ STATES = tuple(
 _FILTERS = ("status", "agent", "text", "sort")
 
 
+@dataclass(frozen=True, slots=True)
+class PlacedRow:
+    """A session in the list, below its lead where both are on the page."""
+
+    row: ListedRow
+    depth: int
+
+
+def _as_trees(rows: Sequence[ListedRow]) -> Iterator[PlacedRow]:
+    """Each tree where the first session of it is."""
+    names = {_name_of(row) for row in rows}
+    below = dict[_Name | None, list[ListedRow]]()
+    for row in rows:
+        lead = (row.user_id, row.lead.agent, row.lead.session_id) if row.lead is not None else None
+        below.setdefault(lead if lead in names else None, []).append(row)
+
+    def tree(row: ListedRow, depth: int) -> list[PlacedRow]:
+        under = [each for one in below.get(_name_of(row), ()) for each in tree(one, depth + 1)]
+        return [PlacedRow(row, depth), *under]
+
+    order = {_name_of(row): place for place, row in enumerate(rows)}
+    found = [tree(top, 0) for top in below.get(None, ())]
+    for placed in sorted(found, key=lambda one: min(order[_name_of(each.row)] for each in one)):
+        yield from placed
+
+
 async def sessions(visit: Visit) -> ASGIApp:
     """A page of the sessions that the address asks for. Raises Problem."""
     asked = {name: given for name in _FILTERS if (given := visit.request.query_params.get(name, "").strip())}
@@ -214,7 +252,7 @@ async def sessions(visit: Visit) -> ASGIApp:
     return await page(
         "sessions",
         visit,
-        sessions=found.sessions,
+        sessions=list(_as_trees(found.sessions)),
         total=found.total,
         first=start + 1,
         last=end,

@@ -51,6 +51,7 @@ async def session_page(visit: Visit, problem: Problem | None = None, said: str =
         links=session_of(visit.call("status")).links,
         lines=_lines(status),
         standing_word=_standing_word(status, waiting.calls),
+        waits_below=_waits_below(waiting.calls),
         troubles=troubles(visit, status, waiting.calls),
         started=await _started(visit, status, last_event),
         drawn=await _drawn(visit, status),
@@ -77,6 +78,23 @@ def _standing_word(status: Status, calls: Sequence[PendingCall]) -> str:
         return "quarantined"
     sleeps = bool(calls) and all(one.waits_for == "event" for one in calls)
     return "asleep" if sleeps and status.status == "waiting" else status.status
+
+
+_WAITS = {
+    "person": "waits for a person",
+    "resolution": "waits for a person",
+    "budget": "waits for a person",
+    "outside": "waits for an outside system",
+    "event": "asleep",
+}
+"""What needs somebody first."""
+
+
+def _waits_below(calls: Sequence[PendingCall]) -> dict[str, str]:
+    """For what each sub-agent waits, by workflow id: what needs somebody first."""
+    below = [(one.at.workflow_id, _WAITS[one.waits_for]) for one in calls if one.at is not None]
+    order = [*dict.fromkeys(_WAITS.values())]
+    return dict(sorted(below, key=lambda pair: order.index(pair[1]), reverse=True))
 
 
 @dataclass(frozen=True, slots=True)

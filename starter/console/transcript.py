@@ -145,6 +145,8 @@ class CallGroup:
     """With those that stand on other pages."""
     review: str
     """Where several are decided on together; empty for a single call."""
+    depth: int
+    """1 for a sub-agent's calls where those of its root are above them."""
     rows: tuple[WaitingRow, ...]
 
 

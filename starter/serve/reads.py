@@ -1,7 +1,7 @@
 """Requests that change nothing, among them suggested rules with what else each of them would have let pass."""
 
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection, Mapping
 from dataclasses import asdict, dataclass
 from operator import attrgetter
 from typing import TypeVar
@@ -11,7 +11,7 @@ from temporalio.service import RPCError
 
 from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.agent.views.would_pass import WouldPass
-from longhaul.starter.client.cards import CLOSED, SessionCard, Users
+from longhaul.starter.client.cards import CLOSED, SessionCard, Users, leads_of_asking
 from longhaul.starter.connection.pollers import pollers
 from longhaul.starter.connection.storage_places import keeper_of
 from longhaul.starter.serve.problems import Problem
@@ -30,6 +30,8 @@ from longhaul.starter.serve.response_bodies import (
     Calls,
     InboxBody,
     LastDayBody,
+    LeadName,
+    ListedRow,
     Page,
     Quarantined,
     Resting,
@@ -125,8 +127,11 @@ async def ready(call: Call) -> Alive:
 async def sessions(call: Call) -> Rows:
     query: Listing = call.query
     over = query.status == CLOSED
-    status = None if over else query.status
-    cards = await call.app.sessions(session_id=query.session, user=_listed_user(call), status=status, closed=over)
+    status, user = None if over else query.status, _listed_user(call)
+    cards = await call.app.sessions(session_id=query.session, user=user, status=status, closed=over)
+    # Without a filter the sub-agents that wait are among the cards; a list of the others is one more query.
+    narrowed = query.session is not None or status not in (None, "waiting")
+    asked_below = leads_of_asking([*cards, *(await call.app.asking(user=user) if narrowed and cards else ())])
     found = [card for card in cards if _is_wanted(card, query)]
     if query.sort == "oldest":
         found.reverse()
@@ -136,7 +141,16 @@ async def sessions(call: Call) -> Rows:
         found.sort(key=lambda card: (card.dollars, card.tokens), reverse=True)
     end = None if query.limit is None else query.start + query.limit
     note = "" if found else await _unseen(call)
-    return Rows(sessions=tuple(Row.of(card) for card in found[query.start : end]), total=len(found), note=note)
+    leads = {card.workflow_id: card for card in found}
+    rows = tuple(_listed(card, leads, asked_below) for card in found[query.start : end])
+    return Rows(sessions=rows, total=len(found), note=note)
+
+
+def _listed(card: SessionCard, leads: Mapping[str, SessionCard], asked_below: Collection[str]) -> ListedRow:
+    lead = leads.get(card.parent_workflow_id)
+    name = LeadName(agent=lead.agent, session_id=lead.session_id) if lead and lead.user_id == card.user_id else None
+    row = ListedRow.model_validate(card)
+    return row.model_copy(update={"lead": name, "asks_below": card.workflow_id in asked_below})
 
 
 def _is_wanted(card: SessionCard, query: Listing) -> bool:

@@ -89,10 +89,26 @@ class Row(BaseModel):
         return cls.model_validate(card)
 
 
+class LeadName(BaseModel):
+    """The session that started a sub-agent."""
+
+    agent: str
+    session_id: str
+
+
+class ListedRow(Row):
+    """A session in a list, with its place in the tree of sub-agents."""
+
+    lead: LeadName | None = None
+    """For a sub-agent: its lead, if that matches the request too, also on another page."""
+    asks_below: bool = False
+    """A sub-agent of this session waits for somebody."""
+
+
 class Rows(BaseModel):
     """Sessions that match the request, newest first."""
 
-    sessions: tuple[Row, ...]
+    sessions: tuple[ListedRow, ...]
     total: int
     """Number of matching sessions, those on other pages included."""
     note: str = ""

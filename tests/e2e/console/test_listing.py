@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -168,16 +169,76 @@ async def test_what_waits_longest_stands_first_and_a_team_has_its_own(
     await expect(rows).to_contain_text(names[1])
 
 
+def lead_of_a_scribe(folder: Path, *also: dict[str, Any]) -> str:
+    """The path of a new session whose sub-agent asks to write a file. `also`: calls that the lead makes with it."""
+    writes = {"tool_calls": [{"id": "w-1", "name": "Write", "input": {"file_path": "moon.txt", "content": "full"}}]}
+    agent(folder, writes, {"text": "Written."}, name="scribe", more='tools = ["Write"]')
+    starts = {"id": "t1", "name": "Agent", "input": {"agent": "scribe", "task": "write it down"}}
+    model = (folder / "agents" / "scribe.toml").read_text().splitlines()[0]
+    below = f'tools = ["Bash"]\n[agents.scribe]\n{model}\ntools = ["Write"]'
+    return agent(folder, {"tool_calls": [starts, *also]}, {"text": "Done."}, name="lead", more=below)
+
+
+@pytest.mark.proves("X15")
+async def test_a_lead_says_that_its_sub_agent_waits_and_has_it_below_itself(
+    served: Address, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    path = lead_of_a_scribe(tmp_path)
+    name = path.rpartition("/")[2]
+    async with served.client() as ana:
+        await ana.post(f"{path}/messages", json={"messages": "Log the moon"})
+        await listed(ana, name)
+        alone = agent(tmp_path, {"text": "Lit."})
+        await ana.post(f"{alone}/messages?wait=30", json={"messages": "Light it"})
+    page = await signed_in("ana")
+    waits = "a sub-agent waits for an answer"
+    lists = dict[str, list[str]]()
+    for asked in ("", "?sort=oldest", "?status=working"):
+        await page.goto(f"{served.url}/console/sessions{asked}")
+        lists[asked] = [" ".join(text.split()) for text in await page.locator("[data-row]").all_inner_texts()]
+    await page.goto(f"{served.url}/console/sessions")
+    lead = await page.locator("[data-row]", has_text=name).first.locator(".what").bounding_box()
+    child = await page.locator("[data-row].depth-1 .what").bounding_box()
+    await page.goto(f"{served.url}/console/s/lead/{name}")
+
+    await expect(page.locator("#head h1")).to_contain_text("working a sub-agent waits for a person")
+    await expect(page.locator(".at-work li")).to_contain_text("scribe waits for a person")
+    assert lead is not None
+    assert child is not None
+    assert (child["x"] > lead["x"], child["y"] > lead["y"]) == (True, True), "it stands below, and further in"
+    for asked, rows in lists.items():
+        at = next(place for place, text in enumerate(rows) if text.startswith(f"{name} "))
+        assert waits in rows[at], "and what the filter leaves out is known all the same"
+        assert sum(waits in row for row in rows) == 1
+        if asked != "?status=working":
+            assert f"sub-agent of {name} · scribe" in rows[at + 1]
+            assert "waits for an answer on Write" in rows[at + 1]
+    assert [len(rows) for rows in lists.values()] == [3, 3, 1]
+
+
+@pytest.mark.proves("X15")
+async def test_in_the_inbox_a_sub_agents_calls_stand_below_those_of_its_lead(
+    served: Address, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    runs = [{"id": f"b-{line}", "name": "Bash", "input": {"command": f"touch {line}"}} for line in ("ebb", "flood")]
+    path = lead_of_a_scribe(tmp_path, *runs)
+    async with served.client() as ana:
+        await ana.post(f"{path}/messages", json={"messages": "Log the moon"})
+    page = await signed_in("ana")
+    rows = page.locator("#waiting [data-row]")
+    await expect(rows).to_have_count(3)
+    await page.reload()
+    tools = [await row.locator(".what b").inner_text() for row in await rows.all()]
+
+    assert tools == ["Bash", "Bash", "Write"]
+    await expect(page.locator("#waiting .depth-1")).to_contain_text("moon.txt")
+
+
 @pytest.mark.proves("X15")
 async def test_what_a_sub_agent_waits_for_says_where_in_the_tree(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
-    writes = {"tool_calls": [{"id": "w-1", "name": "Write", "input": {"file_path": "moon.txt", "content": "full"}}]}
-    agent(tmp_path, writes, {"text": "Written."}, name="scribe", more='tools = ["Write"]')
-    task = {"tool_calls": [{"id": "t1", "name": "Agent", "input": {"agent": "scribe", "task": "write it down"}}]}
-    model = (tmp_path / "agents" / "scribe.toml").read_text().splitlines()[0]
-    below = f'tools = []\n[agents.scribe]\n{model}\ntools = ["Write"]'
-    path = agent(tmp_path, task, {"text": "Done."}, name="lead", more=below)
+    path = lead_of_a_scribe(tmp_path)
     name = path.rpartition("/")[2]
     async with served.client() as ana:
         await ana.post(f"{path}/messages", json={"messages": "Log the moon"})

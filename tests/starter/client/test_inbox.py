@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from longhaul.starter import render_inbox
-from longhaul.starter.client.cards import SessionCard, query
+from longhaul.starter.client.cards import SessionCard, leads_of_asking, query
 from longhaul.starter.client.inbox import is_overdue
 from longhaul.workflows.contract import PendingCall
 
@@ -52,3 +52,27 @@ def test_overdue_is_what_somebody_was_reminded_of_and_what_is_over() -> None:
 def test_a_name_that_the_server_would_misread_is_left_to_us() -> None:
     assert query(team="tea's", tool="send").endswith(r"LonghaulTeam = 'tea\'s' AND LonghaulWaitingTools = 'send'")
     assert "LonghaulTeam" not in query(team='a"b')
+
+
+def test_the_leads_above_a_call_that_waits_are_known_without_asking_them() -> None:
+    def card(name: str, parent: str = "", *tools: str, status: str = "working") -> SessionCard:
+        root = "root" if parent else ""
+        return SessionCard(
+            name,
+            None,
+            "coder",
+            status,
+            "",
+            "",
+            name,
+            waiting_tools=tools,
+            root_workflow_id=root,
+            parent_workflow_id=parent,
+        )
+
+    tree = [card("root"), card("middle", "root"), card("deep", "middle", "Bash"), card("other", "root", "sleep")]
+
+    assert leads_of_asking(tree) == {"root", "middle"}
+    assert leads_of_asking(tree[2:]) == {"root", "middle"}, "of those that no list has as far as the row tells"
+    assert leads_of_asking(tree[3:]) == set(), "one that sleeps asks nobody"
+    assert leads_of_asking([card("gone", "root", "Bash", status="closed")]) == set()
