@@ -29,6 +29,7 @@ from longhaul.agent.values.conversation.messages import (
     ToolResultBlock,
     ToolResultState,
 )
+from longhaul.agent.values.conversation.tools import EFFECT_WORDS, Effect
 from longhaul.agent.views.session_views import BETWEEN
 from longhaul.agent.views.would_pass import WouldPass
 from longhaul.starter import render, render_pending
@@ -120,6 +121,9 @@ class WaitingRow:
     asked_at: str
     waits_for: str
     risk: str
+    """That an analyzer found; empty where none looked."""
+    effect: str
+    """Its effect class in a few words; empty for a call that nobody decides on."""
     late: tuple[str, ...]
     """What has come of its deadline, a sentence each."""
     sleeps: str
@@ -201,6 +205,7 @@ def waiting_row(call: PendingCall, row: Row | Status, link: str, root: Row | Non
         asked_at=call.asked_at,
         waits_for=call.waits_for,
         risk=marked(call.risk),
+        effect=_effect_in_short(call),
         late=tuple(_late(call)),
         sleeps=f"until the event {marked(call.event)}, or {until(call.wakes_at)}" if call.wakes_at else "",
         then=render_pending.at_expiry(call),
@@ -209,6 +214,20 @@ def waiting_row(call: PendingCall, row: Row | Status, link: str, root: Row | Non
         path=marked_path(call.path),
         root=marked(root.session_id) if root is not None else "",
     )
+
+
+_EFFECTS = {
+    EFFECT_WORDS[Effect.READ]: "only reads",
+    EFFECT_WORDS[Effect.IDEMPOTENT]: "runs again if a worker dies",
+    EFFECT_WORDS[Effect.ONCE]: "runs at most once",
+}
+
+
+def _effect_in_short(call: PendingCall) -> str:
+    if call.waits_for not in ("person", "outside"):
+        return ""
+    seen = call.preview.effect if call.preview else "its tool is not known any more"
+    return _EFFECTS.get(seen, seen.partition(":")[0])
 
 
 LINE_END = f"{OPEN}U+000A{CLOSE}"

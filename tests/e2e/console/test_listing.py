@@ -16,6 +16,7 @@ from temporalio.client import WorkflowHandle
 from longhaul.starter.client.client import Longhaul
 from longhaul.workflows.contract import WORKFLOW
 from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
+from tests.e2e.console.test_answering import HANDS_A_PLAN, PLANS
 from tests.e2e.serve.test_sessions import WANTS_TO_EDIT, agent, listed
 from tests.e2e.serving import Address
 from tests.limits import SURE_SECONDS
@@ -214,6 +215,40 @@ async def test_a_lead_says_that_its_sub_agent_waits_and_has_it_below_itself(
             assert f"sub-agent of {name} · scribe" in rows[at + 1]
             assert "waits for an answer on Write" in rows[at + 1]
     assert [len(rows) for rows in lists.values()] == [3, 3, 1]
+
+
+@pytest.mark.proves("X15")
+async def test_each_row_of_the_inbox_says_what_may_happen_twice_and_who_judged_the_risk(
+    served: Address, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    (tmp_path / "greeting.txt").write_text("hello world\n")
+    runs = {"tool_calls": [{"id": "b-1", "name": "Bash", "input": {"command": "touch lit"}}]}
+    reads = {"tool_calls": [{"id": "r-1", "name": "Read", "input": {"file_path": "/etc/hostname"}}]}
+    judged = 'tools = ["Bash"]\n[permission]\nanalyzers = ["rules"]'
+    said = dict[str, str]()
+    async with served.client() as ana:
+        for word, reply, more in (
+            ("again", WANTS_TO_EDIT, ""),
+            ("once", runs, judged),
+            ("reads", reads, 'tools = ["Read"]'),
+            ("plan", HANDS_A_PLAN, PLANS),
+        ):
+            path = agent(tmp_path, reply, more=more)
+            answer = await ana.post(f"{path}/messages?wait=30", json={"messages": word})
+            assert answer.json()["status"] == "waiting"
+            await listed(ana, path.rpartition("/")[2])
+            said[word] = path.rpartition("/")[2]
+    page = await signed_in("ana")
+    await page.reload()
+    rows = {word: page.locator("#waiting [data-row]", has_text=name).locator(".where") for word, name in said.items()}
+
+    await expect(rows["again"]).to_contain_text("runs again if a worker dies · no analyzer looked")
+    await expect(rows["once"]).to_contain_text(re.compile(r"runs at most once · risk \w+"))
+    await expect(rows["once"]).not_to_contain_text("no analyzer")
+    await expect(rows["reads"]).to_contain_text("only reads · no analyzer looked")
+    await expect(rows["plan"]).to_contain_text("ends plan mode")
+    await page.locator("#waiting [data-row]", has_text=said["again"]).click()
+    await expect(page.locator(".facts")).to_contain_text("no analyzer looked")
 
 
 @pytest.mark.proves("X15")
