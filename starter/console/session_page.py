@@ -58,6 +58,7 @@ async def session_page(visit: Visit, problem: Problem | None = None, said: str =
         messages=await asyncio.to_thread(said_messages, shown.messages),
         rows=rows,
         waiting=len(rows),
+        together=sum(one.at is None and one.waits_for == "person" for one in waiting.calls),
         earlier=visit.here(**earlier) if earlier else "",
         later=visit.here(**{"from": str(shown.next)}) if shown.next is not None else "",
         events=visit.here("events", **{"from": str(last_event + 1), "deltas": "1"}) if shown.next is None else "",

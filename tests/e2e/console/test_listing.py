@@ -282,7 +282,7 @@ async def test_what_a_sub_agent_waits_for_says_where_in_the_tree(
     row = page.locator("#waiting [data-row]")
     await expect(row).to_contain_text(f"lead › scribe › Write, for {name}")
     await page.goto(f"{served.url}/console/s/lead/{name}")
-    await page.locator("#waiting").get_by_role("link", name="scribe", exact=True).click()
+    await page.locator("#at-work").get_by_role("link", name="scribe", exact=True).click()
     await expect(page.locator("#waiting")).to_contain_text("moon.txt")
     await page.goto(f"{served.url}/console")
     await row.click()

@@ -251,6 +251,39 @@ async def test_the_list_says_how_sessions_stand_and_what_they_wait_for(
     await expect(row).to_contain_text(re.compile("waiting.*waits for an answer on Bash", re.DOTALL))
 
 
+@pytest.mark.proves("X15")
+@pytest.mark.parametrize("width", [390, 800, 1440])
+async def test_what_a_session_waits_for_stands_above_its_transcript_and_stays_in_view(
+    served: Address, signed_in: SignedIn, tmp_path: Path, width: int
+) -> None:
+    runs = [{"id": f"b-{n}", "name": "Bash", "input": {"command": f"touch lamp-{n}"}} for n in range(12)]
+    long = {"text": "\n\n".join(f"The lamp of quay {number} is out." for number in range(80)), "tool_calls": runs}
+    path = agent(tmp_path, long)
+    async with served.client() as ana:
+        answer = await ana.post(f"{path}/messages?wait=30", json={"messages": "Light them"})
+        assert answer.json()["status"] == "waiting"
+    page = await signed_in("ana")
+    await page.set_viewport_size({"width": width, "height": 844})
+    await page.goto(f"{served.url}/console/s/lamp/{path.rpartition('/')[2]}")
+    waits, transcript = page.locator("#waiting"), page.locator("#transcript")
+    places = list[float]()
+    for place in (waits, transcript):
+        box = await place.bounding_box()
+        assert box is not None
+        places += [box["y"], box["y"] + box["height"]]
+    await page.get_by_role("button", name="Send").scroll_into_view_if_needed()
+    box = await waits.bounding_box()
+
+    await expect(waits.locator("h2")).to_have_text("It waits for 12 calls")
+    await expect(waits.locator("[data-row]").first).to_be_in_viewport()
+    assert places == sorted(places)
+    assert places[1] < 844, "all of it is in view when the page opens"
+    assert box is not None
+    assert (box["y"], box["height"] < 844 / 3) == (0, True), "it stays in view, and leaves room for what is read"
+    await waits.get_by_role("link", name="Review 12 calls together").click()
+    await page.wait_for_url("**/calls")
+
+
 async def test_what_could_not_be_started_says_why_and_keeps_what_was_written(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
