@@ -46,6 +46,21 @@ QUIET_SHARE = 0.08
 CUT_PIXELS = 34
 SAME_PIXELS = 2
 """Spans of one kind that are as near are one mark, which says how many: nobody could point at one of them."""
+BAR_PIXELS = 3
+"""What is narrower is no bar, which would look as if it took longer: it is a point, `POINT_PIXELS` wide."""
+POINT_PIXELS = 7
+TICK_PIXELS = 72
+"""Between two lines of the axis, at least."""
+CHAR_PIXELS = 6
+_SECOND, _MINUTE, _HOUR, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
+STEPS = (
+    *(10, 20, 50, 100, 200, 500),
+    *(_SECOND * many for many in (1, 2, 5, 10, 15, 30)),
+    *(_MINUTE * many for many in (1, 2, 5, 10, 15, 30)),
+    *(_HOUR * many for many in (1, 2, 3, 6, 12)),
+    *(_DAY * many for many in (1, 2, 7, 14, 28, 56, 112, 364)),
+)
+"""Of the axis, in milliseconds."""
 MOST_ROWS = 4
 PAGE_SPANS = 100
 GIST_CHARS = 120
@@ -90,10 +105,12 @@ class RunMark(NamedTuple):
     x: float
     y: float
     width: float
+    """True to scale; 0 for a point, which is drawn around `x`."""
     height: float
     says: str
     link: str
     sign: str
+    many: bool = False
 
 
 class Label(NamedTuple):
@@ -122,6 +139,11 @@ class Picture:
     """Above each lane."""
     cuts: list[QuietStrip] = field(default_factory=list[QuietStrip])
     ticks: list[Label] = field(default_factory=list[Label])
+    """Of the axis: times since the start."""
+    grid: list[float] = field(default_factory=list[float])
+    """Where its lines are."""
+    began_at: str = ""
+    """ISO time from which the axis counts."""
     read: str = ""
     """Points of an area: what the first lane's model calls read."""
     cached: str = ""
@@ -213,7 +235,8 @@ class Scale:
         self.cuts = [(since, till) for since, till in quiet if till - since > max(works * QUIET_SHARE, 1_000)]
         drawn = works + sum(till - since for since, till in quiet) - sum(till - since for since, till in self.cuts)
         cut = min(CUT_PIXELS, (width - 2 * MARGIN) / 2 / max(len(self.cuts), 1))
-        pixels = (width - 2 * MARGIN - cut * len(self.cuts)) / max(drawn, 1)
+        self.pixels = pixels = (width - 2 * MARGIN - cut * len(self.cuts)) / max(drawn, 1)
+        """Of a millisecond that is not cut."""
         self.start, self._times, self._places, x, at = start, [start], [float(MARGIN)], float(MARGIN), start
         for since, till in self.cuts:
             x += (since - at) * pixels
@@ -223,8 +246,9 @@ class Scale:
             self._times.append(till)
             self._places.append(x)
             at = till
-        self._times.append(max(end, at + 1))
-        self._places.append(x + (max(end, at + 1) - at) * pixels)
+        self.end = max(end, at + 1)
+        self._times.append(self.end)
+        self._places.append(x + (self.end - at) * pixels)
 
     def __call__(self, moment: int) -> float:
         place = min(max(bisect_right(self._times, moment) - 1, 0), len(self._times) - 2)
@@ -254,7 +278,7 @@ def picture(visit: Visit, lanes: Sequence[Lane], width: int, now: int) -> Pictur
         y = drawing.lane(lane, y, own_row=len(lanes) == 1)
     _draw_areas(drawn, lanes, drawing.scale, y)
     drawn.height = y + AREA + 26
-    _draw_ticks(drawn, drawing.scale)
+    _draw_axis(drawn, drawing.scale)
     return drawn
 
 
@@ -286,20 +310,42 @@ class Drawing:
         return y + 8
 
     def _row(self, lane: Lane, spans: Sequence[Span], y: float, height: float) -> None:
-        marks, many, first = self.drawn.marks, 1, ""
-        near: RunMark | None = None
+        cluster = list[Span]()
         for span in sorted(spans, key=lambda one: one.start):
-            x, end = self.scale(span.start), self.scale(self.now if span.end is None else span.end)
-            kind = f"{span.kind} {span.effect or ''} {span.state}".strip()
-            if near is not None and near.kind == kind and x - near.x - near.width < SAME_PIXELS and end - near.x < ROW:
-                many += 1
-                says = f"{many} of {_WORDS[span.kind]}, the first: {first}"
-                near = marks[-1] = near._replace(width=max(end - near.x, near.width), says=says)
-                continue
-            link = self.visit.beside_agent(lane.agent, lane.session_id, "timeline", entry=str(span.seq))
-            first, many = _says(span, self.now), 1
-            near = RunMark(kind, x, y, max(end - x, 3.0), height, first, link, _SIGNS.get(span.kind, ""))
-            marks.append(near)
+            if cluster and not self._is_same(cluster, span):
+                self.drawn.marks.append(self._mark(lane, cluster, y, height))
+                cluster = []
+            cluster.append(span)
+        if cluster:
+            self.drawn.marks.append(self._mark(lane, cluster, y, height))
+
+    def _is_same(self, cluster: Sequence[Span], span: Span) -> bool:
+        """Whether the span is too near to those to be a mark of its own."""
+        x, end, last = self.scale(span.start), self._end(span), cluster[-1]
+        widest = max(end - x, self._end(last) - self.scale(last.start))
+        gap = POINT_PIXELS if widest < BAR_PIXELS else SAME_PIXELS
+        is_near = x - self._end(last) < gap and end - self.scale(cluster[0].start) < ROW
+        return is_near and _kind(last) == _kind(span)
+
+    def _end(self, span: Span) -> float:
+        return self.scale(self.now if span.end is None else span.end)
+
+    def _mark(self, lane: Lane, cluster: Sequence[Span], y: float, height: float) -> RunMark:
+        first, many = cluster[0], len(cluster) > 1
+        x, end = self.scale(first.start), max(map(self._end, cluster))
+        works = sum(self._end(span) - self.scale(span.start) for span in cluster)
+        says = _says(first, self.now)
+        says = f"{len(cluster)} of {_WORDS[first.kind]}, the first: {says}" if many else says
+        # A bar over many short calls with nothing between them would look like one long call.
+        is_point = end - x < BAR_PIXELS or works < (end - x) / 2
+        link = self.visit.beside_agent(lane.agent, lane.session_id, "timeline", entry=str(first.seq))
+        sign = _SIGNS.get(first.kind, "")
+        place = (x + end) / 2 if is_point and not sign else x
+        return RunMark(_kind(first), place, y, 0 if is_point else end - x, height, says, link, sign, many)
+
+
+def _kind(span: Span) -> str:
+    return f"{span.kind} {span.effect or ''} {span.state}".strip()
 
 
 def _stacked(spans: Sequence[Span], now: int) -> list[list[Span]]:
@@ -364,15 +410,36 @@ def _draw_areas(drawn: Picture, lanes: Sequence[Lane], scale: Scale, y: float) -
     drawn.area_says = says + (f"; line: cost, ${total / NANOS:.4f} in the end" if total else "")
 
 
-def _draw_ticks(drawn: Picture, scale: Scale) -> None:
-    """Times since the start: where it begins, and behind each cut, as far as there is room."""
-    drawn.ticks.append(Label(MARGIN, 12, "start"))
-    last = float(MARGIN + 30)
-    for _, till in scale.cuts:
-        x = scale(till)
-        if x - last > 64 and drawn.width - x > 64:
-            drawn.ticks.append(Label(x, 12, f"+{took((till - scale.start) / 1000)}"))
-            last = x
+def _draw_axis(drawn: Picture, scale: Scale) -> None:
+    """Lines at round times since the start; behind each cut, where there is room, also what the time is there."""
+    drawn.began_at = iso(scale.start)
+    step = next((one for one in STEPS if one * scale.pixels >= TICK_PIXELS), STEPS[-1])
+    edges = [scale.start, *(moment for cut in scale.cuts for moment in cut), scale.end]
+    free = 0.0
+    for since, till, after in zip(edges[::2], edges[1::2], [*edges[2::2], None], strict=True):
+        first = -((scale.start - since) // step) * step
+        times = [*range(first, till - scale.start + 1, step)]
+        drawn.grid += [scale(scale.start + time) for time in times]
+        labels = [(since, _elapsed(since - scale.start, most=2))] if since - scale.start != first else []
+        labels += [(scale.start + time, _elapsed(time)) for time in times]
+        for place, (moment, text) in enumerate(labels):
+            x = scale(moment) + 3
+            end = x + len(text) * CHAR_PIXELS
+            following = labels[place + 1][0] if place + 1 < len(labels) else after
+            if x >= free and end <= (drawn.width if following is None else scale(following)):
+                drawn.ticks.append(Label(x, 12, text))
+                free = end + CHAR_PIXELS
+
+
+def _elapsed(milliseconds: int, most: int = 4) -> str:
+    """`0 s`, `0.2 s`, `1 h 30 min`: of a round time all of it, else its `most` largest units."""
+    rest, parts = milliseconds, list[str]()
+    for size, unit in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
+        number, rest = divmod(rest, size)
+        parts += [f"{number} {unit}"] if number else []
+    seconds = round(rest / _SECOND, 2 if most > 2 else 1)
+    parts += [f"{seconds:g} s"] if seconds or not parts else []
+    return " ".join(parts[:most])
 
 
 def _row(visit: Visit, span: Span, lane: Lane, now: int) -> SpanRow:
