@@ -8,6 +8,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
+from tests.e2e.console.test_answering import ENGRAVES, OUTCOME_UNKNOWN, asked
 from tests.e2e.serve.test_sessions import agent
 from tests.e2e.serving import Address
 
@@ -282,6 +283,25 @@ async def test_what_a_session_waits_for_stands_above_its_transcript_and_stays_in
     assert (box["y"], box["height"] < 844 / 3) == (0, True), "it stays in view, and leaves room for what is read"
     await waits.get_by_role("link", name="Review 12 calls together").click()
     await page.wait_for_url("**/calls")
+
+
+@pytest.mark.proves("X15")
+async def test_the_box_of_a_session_leads_to_its_call_of_unknown_outcome_and_resumes_it(
+    served: Address, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    page = await signed_in("ana")
+    there = await asked(served, page, "ring-1", tmp_path, ENGRAVES, {"text": "A ring."}, more=OUTCOME_UNKNOWN)
+    await page.goto(there)
+    await page.get_by_label("Why pause").fill("I look at the ring")
+    await page.get_by_role("button", name="Pause").click()
+    box = page.locator('[data-trouble="paused"]')
+    await expect(box).to_contain_text("I look at the ring")
+    await box.get_by_role("button", name="Resume").click()
+    await expect(box).to_have_count(0)
+    await page.locator('[data-trouble="unknown outcome"]').get_by_role("link", name="Say what happened").click()
+    await page.wait_for_url("**/call?id=ring-1")
+
+    await expect(page.get_by_role("button", name="It happened")).to_be_visible()
 
 
 async def test_what_could_not_be_started_says_why_and_keeps_what_was_written(
