@@ -118,7 +118,7 @@ bench-peers: setup ## the same beside other frameworks, which it installs apart 
 # Written for all platforms and Pythons at once, so that one pair of files serves everybody.
 lock: setup ## pin the newest versions that pyproject.toml allows
 	$(BIN)/uv pip compile pyproject.toml --extra all --group build --output-file requirements.lock $(LOCKING)
-	$(BIN)/uv pip compile pyproject.toml --extra all --extra ai --extra cohere --extra azure --extra bedrock --extra kms --extra vectors --extra vertex --group dev --constraint requirements.lock --output-file requirements-dev.lock $(LOCKING)
+	$(BIN)/uv pip compile pyproject.toml --extra all --extra a2a --extra ai --extra cohere --extra azure --extra bedrock --extra kms --extra vectors --extra vertex --group dev --constraint requirements.lock --output-file requirements-dev.lock $(LOCKING)
 	$(BIN)/uv pip compile tests/servers/openapi_generator.in --output-file tests/servers/openapi_generator.lock $(LOCKING)
 
 # Apart from `lock`: the published figures are those of the locked versions.

@@ -1,11 +1,13 @@
 """The ASGI app: every route of the table behind its door, and the guard around all of them.
 
-`/mcp` is Longhaul as an MCP server by HTTP, with the same tokens, names and bounds as every other path.
+`/mcp` is Longhaul as an MCP server by HTTP, and `/a2a/AGENT` is an agent for other agents, with the same tokens, names
+and bounds as every other path.
 """
 
 import asyncio
 import json
-from collections.abc import Sequence
+import logging
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cache
 from importlib.util import find_spec
 from itertools import groupby
@@ -18,6 +20,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
+from longhaul.agent.plain.errors import missing
 from longhaul.starter.serve import webhooks
 from longhaul.starter.serve.codec_server import NAMESPACE
 from longhaul.starter.serve.event_stream import LAST_EVENT_ID
@@ -31,24 +34,28 @@ from longhaul.starter.serve.webhooks import WebhookDoor
 
 PATH = "/mcp"
 
+log = logging.getLogger(__name__)
+Answer = Callable[[Served, Caller, Scope, Receive, Send], Awaitable[None]]
 
-class McpDoor:
-    """Lets in whoever has a token, whatever it is good for: tools want scopes."""
 
-    def __init__(self, served: Served) -> None:
+class RpcDoor:
+    """The one path of a protocol: lets in whoever has a token, whatever it is good for. What is asked there wants
+    scopes."""
+
+    def __init__(self, served: Served, load: Callable[[], Answer]) -> None:
+        """`load`: the module that answers, once somebody is let in. Raises Problem."""
         self._served = served
+        self._load = load
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         try:
-            caller, body = await self._let_in(request)
+            caller, answer, body = await self._let_in(request)
         except ClientDisconnect:
             return
         except Exception as error:  # noqa: BLE001  each has its problem
             await problem_of(error).response()(scope, receive, send)
             return
-        from longhaul.starter.serve.mcp_server import answer, replayed  # noqa: PLC0415  needs the extra
-
         started = False
 
         async def sending(message: Message) -> None:
@@ -57,23 +64,57 @@ class McpDoor:
             await send(message)
 
         authorization = request.headers.get("authorization")
-        work = answer(self._served, caller, scope, replayed(body, receive), sending)
+        work = answer(self._served, caller, scope, _replayed(body, receive), sending)
         try:
             await while_let_in(caller, lambda: known_caller(self._served, authorization), work)
-        except Problem as problem:
-            if started:
+        except Exception as error:
+            if not started:
+                await problem_of(error).response()(scope, receive, send)
+            elif isinstance(error, Problem | TimeoutError):
+                log.info("the answer to %s ends before its end: %s", caller.name, error)
+            else:
                 raise
-            await problem.response()(scope, receive, send)
 
-    async def _let_in(self, request: Request) -> tuple[Caller, bytes]:
+    async def _let_in(self, request: Request) -> tuple[Caller, Answer, bytes]:
         """Raises Problem."""
         if request.method != "POST":
             # No streams of its own, and no sessions that could be ended: clients do without.
             raise Problem("method", f"{request.method}: send POST here", headers={"Allow": "POST"})
         caller = known_caller(self._served, request.headers.get("authorization"))
-        if find_spec("mcp") is None:
-            raise Problem("unavailable", "this server does not serve MCP: pip install 'longhaul-agents[mcp]'")
-        return caller, await read_body(request)
+        return caller, self._load(), await read_body(request)
+
+
+def _mcp() -> Answer:
+    if find_spec("mcp") is None:
+        raise Problem("unavailable", "this server does not serve MCP: pip install 'longhaul-agents[mcp]'")
+    from longhaul.starter.serve.mcp_server import answer  # noqa: PLC0415  needs the extra
+
+    return answer
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """A request whose body was read already."""
+    started = False
+
+    async def receiving() -> Message:
+        nonlocal started
+        if started:
+            return await receive()
+        started = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receiving
+
+
+def _of_agents(served: Served) -> list[Route]:
+    """Of the agents that are published. Raises MissingExtra."""
+    if not served.published:
+        return []
+    try:
+        from longhaul.starter.serve import a2a_server  # noqa: PLC0415  needs the extra
+    except ModuleNotFoundError as error:
+        raise missing(error) from error
+    return [*a2a_server.routes(served), Route(a2a_server.PATH, RpcDoor(served, lambda: a2a_server.answer))]
 
 
 def application(served: Served, pages: Sequence[Route] = ()) -> Starlette:
@@ -88,8 +129,9 @@ def application(served: Served, pages: Sequence[Route] = ()) -> Starlette:
     by_path = groupby(sorted(OPERATIONS, key=lambda one: one.path), key=lambda one: one.path)
     doors = [Route(path, Door(served, tuple(operations))) for path, operations in by_path]
     hooks = Route(webhooks.PATH, WebhookDoor(served))
-    mcp = Route(PATH, McpDoor(served))
-    return guarded(served, [Route("/openapi.json", openapi, methods=["GET"]), mcp, hooks, *doors, *pages])
+    mcp, agents = Route(PATH, RpcDoor(served, _mcp)), _of_agents(served)
+    described = Route("/openapi.json", openapi, methods=["GET"])
+    return guarded(served, [described, mcp, *agents, hooks, *doors, *pages])
 
 
 def guarded(served: Served, routes: Sequence[Route]) -> Starlette:

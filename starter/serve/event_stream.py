@@ -7,8 +7,8 @@ no memory. One that takes nothing for long is let go, and goes on later from the
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 
 from pydantic_core import to_json
 from starlette.types import Receive, Scope, Send
@@ -19,7 +19,7 @@ from longhaul.starter.client.reading.queries import NoReply, NoSession
 from longhaul.starter.serve.problems import Problem, problem_of, wrong
 from longhaul.starter.serve.request_bodies import Reading
 from longhaul.starter.serve.request_checks import LOOK_SECONDS, caller_of
-from longhaul.starter.serve.requests import Call, session_of
+from longhaul.starter.serve.requests import Call, Served, session_of
 
 HEARTBEAT_SECONDS = 15.0
 SLOWEST_SECONDS = 30.0
@@ -57,17 +57,18 @@ class Events:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Raises NoSession and Problem before the answer has started, and nothing after."""
         del scope
-        async with aclosing(self._following), self._counted():
-            ending = {
-                asyncio.create_task(_gone(receive)): "gone",
-                asyncio.create_task(_set(self._served.draining)): "shutdown",
-                asyncio.create_task(_taken_out(self._may_read)): "unauthorized",
-            }
-            try:
-                await self._answer(_Writer(send), ending)
-            finally:
-                for task in ending:
-                    task.cancel()
+        async with aclosing(self._following):
+            with counted(self._served, self._reader):
+                ending = {
+                    asyncio.create_task(gone(receive)): "gone",
+                    asyncio.create_task(_set(self._served.draining)): "shutdown",
+                    asyncio.create_task(_taken_out(self._may_read)): "unauthorized",
+                }
+                try:
+                    await self._answer(_Writer(send), ending)
+                finally:
+                    for task in ending:
+                        task.cancel()
 
     async def _answer(self, writer: "_Writer", ending: "Endings") -> None:
         step = asyncio.create_task(self._following.next())
@@ -109,20 +110,21 @@ class Events:
         await writer.beat_sometimes()
         return None
 
-    @asynccontextmanager
-    async def _counted(self) -> AsyncIterator[None]:
-        readers = self._served.readers
-        if readers[self._reader] >= MOST_READERS:
-            raise Problem(
-                "too-many",
-                f"{MOST_READERS} event streams of {self._reader!r} are open here; close one of them",
-                headers={"Retry-After": "5"},
-            )
-        readers[self._reader] += 1
-        try:
-            yield
-        finally:
-            readers[self._reader] -= 1
+
+@contextmanager
+def counted(served: Served, reader: str) -> Iterator[None]:
+    """While somebody reads. Raises Problem for one stream more than they may have."""
+    if served.readers[reader] >= MOST_READERS:
+        raise Problem(
+            "too-many",
+            f"{MOST_READERS} event streams of {reader!r} are open here; close one of them",
+            headers={"Retry-After": "5"},
+        )
+    served.readers[reader] += 1
+    try:
+        yield
+    finally:
+        served.readers[reader] -= 1
 
 
 class _Writer:
@@ -193,7 +195,8 @@ def first_wanted(last_seen: str | None, start: int) -> int:
     return int(last_seen) + 1
 
 
-async def _gone(receive: Receive) -> None:
+async def gone(receive: Receive) -> None:
+    """Until the reader has left."""
     while (await receive())["type"] != "http.disconnect":
         pass
 

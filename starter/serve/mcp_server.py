@@ -13,7 +13,7 @@ from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from longhaul.agent.plain.errors import what_is_wrong
 from longhaul.agent.plain.text import did_you_mean
@@ -123,17 +123,3 @@ async def answer(served: Served, caller: Caller, scope: Scope, receive: Receive,
     manager = StreamableHTTPSessionManager(server_for(served, caller), json_response=True, stateless=True)
     async with manager.run():
         await manager.handle_request(scope, receive, send)
-
-
-def replayed(body: bytes, receive: Receive) -> Receive:
-    """A request whose body was read already."""
-    started = False
-
-    async def receiving() -> Message:
-        nonlocal started
-        if started:
-            return await receive()
-        started = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return receiving

@@ -44,6 +44,8 @@ class Served:
     origins: tuple[str, ...] = ()
     """Of web pages that may ask."""
     root_path: str = ""
+    published: tuple[str, ...] = ()
+    """Agents that other agents may know of, by the Agent2Agent protocol."""
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the server is about to end."""
     readers: Counter[str] = field(default_factory=Counter[str])

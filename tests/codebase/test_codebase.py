@@ -55,7 +55,7 @@ SHORTER_FILES: dict[str, str] = {
 """Path to the reason why so little has a file of its own."""
 
 NETWORK = (
-    "anthropic", "httpx", "httpx2", "mcp", "openai", "redis", "sqlalchemy", "psycopg", "pymysql", "tiktoken",
+    "a2a", "anthropic", "httpx", "httpx2", "mcp", "openai", "redis", "sqlalchemy", "psycopg", "pymysql", "tiktoken",
     "requests", "aiohttp", "starlette", "tree_sitter", "typer", "uvicorn",
 )  # fmt: skip
 """Libraries that a workflow must never load: each session's sandbox would pay for them."""

@@ -140,7 +140,7 @@ def full(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
 def every(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """With the extras that `all` does not bring."""
     return Installed.of(
-        wheel, tmp_path_factory.mktemp("every"), {"all", "azure", "bedrock", "cohere", "vectors", "vertex"}
+        wheel, tmp_path_factory.mktemp("every"), {"a2a", "all", "azure", "bedrock", "cohere", "vectors", "vertex"}
     )
 
 

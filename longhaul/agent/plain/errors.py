@@ -177,6 +177,7 @@ def _kind(value: object) -> str:
 
 
 EXTRAS: dict[str, tuple[str, ...]] = {
+    "a2a": ("a2a",),
     "ai": ("groq", "mistralai", "pydantic_ai"),
     "azure": ("azure",),
     "bedrock": ("boto3", "botocore"),
@@ -196,9 +197,9 @@ EXTRAS: dict[str, tuple[str, ...]] = {
         "tiktoken", "tree_sitter", "tree_sitter_bash", "uvloop", "yaml",
     ),
 }  # fmt: skip
-"""By extra the modules that come with it; `worker` and `serve` bring `cli` along, `worker` also `telemetry`, `ai`,
-`azure`, `bedrock` and `vertex` all of `worker`, and `cohere` all of `ai`. That of `vertex` is a part of a package that
-others share."""
+"""By extra the modules that come with it; `worker` and `serve` bring `cli` along, `worker` also `telemetry`, `a2a` all
+of `serve`, `ai`, `azure`, `bedrock` and `vertex` all of `worker`, and `cohere` all of `ai`. That of `vertex` is a part
+of a package that others share."""
 
 
 class MissingExtra(BadSetup, ImportError):

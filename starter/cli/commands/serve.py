@@ -16,6 +16,7 @@ import typer
 import uvicorn
 from starlette.applications import Starlette
 
+from longhaul.agent.plain.text import did_you_mean
 from longhaul.starter.cli import options
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.session_start import whoami
@@ -27,7 +28,7 @@ from longhaul.starter.dev_server.web_ui import host_name
 from longhaul.starter.folder_trust import trusted
 from longhaul.starter.serve.application import application
 from longhaul.starter.serve.connections import Connection
-from longhaul.starter.serve.requests import Served
+from longhaul.starter.serve.requests import Served, known_agents
 from longhaul.starter.serve.tokens import SCOPES, BadTokens, Caller, Tokens, issue
 from longhaul.starter.settings import Settings
 from longhaul.starter.worker_host.own_process import keep_to_itself
@@ -46,6 +47,8 @@ class ListenPlace:
     host: str
     port: int
     root_path: str = ""
+    published: tuple[str, ...] = ()
+    """Names of agents; see `Served.published`."""
 
 
 group = options.SubjectCommands()
@@ -61,9 +64,14 @@ def serve(
     ),
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: a free one.")] = 8000,
     root_path: Annotated[str, typer.Option(help="Path under which a proxy serves it, such as /agents.")] = "",
+    a2a: Annotated[
+        list[str] | None,
+        typer.Option(help="Publish this agent to other agents, by the Agent2Agent protocol; repeat it."),
+    ] = None,
 ) -> None:
     if context.invoked_subcommand is None:
-        options.leave_by(lambda: serve_until_stopped(ListenPlace(host, port, root_path.rstrip("/"))))
+        place = ListenPlace(host, port, root_path.rstrip("/"), tuple(dict.fromkeys(a2a or ())))
+        options.leave_by(lambda: serve_until_stopped(place))
 
 
 @commands.command()
@@ -86,12 +94,14 @@ def _with_pages(served: Served) -> Starlette:
 
 async def serve_until_stopped(place: ListenPlace, make: MakeApp = _with_pages, *, login: bool = True) -> int:
     """Until SIGTERM or Ctrl-C. Without `login` whoever reaches this machine's own address is let in, as nobody else
-    can. Raises Misuse, Unreachable and Untrusted."""
+    can. Raises Misuse, MissingExtra, Unreachable and Untrusted."""
     keep_to_itself()
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
     settings = Settings()
     if agent_names():
         trusted(Path.cwd())  # now, while somebody may be asked: later a request would be refused for it
+    if unknown := [name for name in place.published if name not in known_agents()]:
+        raise Misuse(f"--a2a: there is no agent {unknown[0]!r}; {did_you_mean(unknown[0], known_agents())}")
     tokens = _tokens(settings) if login else None
     listening = listen(place, is_guarded=tokens is not None and not tokens.are_awaited())
     with contextlib.closing(listening):
@@ -103,6 +113,7 @@ async def serve_until_stopped(place: ListenPlace, make: MakeApp = _with_pages, *
                 hosts=hosts_of(place, settings.serve_hosts if login else ""),
                 origins=tuple(settings.serve_origins.replace(",", " ").split()) if login else (),
                 root_path=place.root_path,
+                published=place.published,
             )
             await _run(served, listening, make(served), "" if login else PATH)
     return Exit.DONE

@@ -274,7 +274,7 @@ class AgentSpec(Value):
     agents: dict[str, "AgentSpec"] = sparse({}, max_length=MOST_AGENTS)
     """Sub-agents that the agent may start, by name. The agent then has the tool `Agent`."""
     description: str = sparse("", max_length=2_000)
-    """What a sub-agent is for. Its lead reads this."""
+    """What the agent is for. The lead of a sub-agent reads this, and other agents read it in its A2A card."""
     max_children: int = sparse(20, ge=1, le=MOST_CHILDREN)
     """Most sub-agents that the agent may start in one reply."""
     permission: PermissionContext = Field(default_factory=PermissionContext)
