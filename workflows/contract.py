@@ -434,6 +434,8 @@ class PendingHere(OpenValue):
     """As `Status.status`."""
     calls: tuple[PendingCall, ...]
     children: tuple[Child, ...] = ()
+    delegates: bool = sparse(False)
+    """As `ReplyResult.delegates`."""
 
 
 class ReplyResult(OpenValue):
@@ -449,7 +451,7 @@ class ReplyResult(OpenValue):
     not complete."""
     end: int = sparse(0)
     delegates: bool = sparse(False)
-    """Sub-agents work for a reply under way. `message` has what there is so far."""
+    """The reply under way goes on only when sub-agents end. `message` has what there is so far."""
     lacking: str = sparse("")
     """What the asked workers lack for the next step of a reply under way, as `Status.lacking`."""
 

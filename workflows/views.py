@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from longhaul.activities.contract import EntriesPage, SnapshotPage, SpecTexts, TranscriptPage
 from longhaul.agent.decisions.compaction import next_cut
 from longhaul.agent.decisions.deadline_steps import to_tell, when
-from longhaul.agent.decisions.subagent_start import at_work
 from longhaul.agent.entries import UnknownOutcome
 from longhaul.agent.incarnation.continued_state import carry
 from longhaul.agent.journal import Journal
@@ -26,7 +25,16 @@ from longhaul.agent.values.conversation.messages import ToolCallState, title_of
 from longhaul.agent.values.conversation.prompt import summary_message
 from longhaul.agent.views.event_types import EventsSoFar
 from longhaul.agent.views.events import EventReducer
-from longhaul.agent.views.session_views import CALL_ID, family, path, reply_word, standing, status_word, tasks_told
+from longhaul.agent.views.session_views import (
+    CALL_ID,
+    family,
+    is_left_to_subagents,
+    path,
+    reply_word,
+    standing,
+    status_word,
+    tasks_told,
+)
 from longhaul.agent.views.transcript import page, reply_message
 from longhaul.workflows.contract import (
     PAGE_BYTES,
@@ -103,7 +111,8 @@ def waiting(journal: Journal) -> list[OpenCall]:
 
 def pending_here(journal: Journal) -> PendingHere:
     calls, children = tuple(pending(journal)), tuple(journal.children.values())
-    return PendingHere(status=status_word(journal), calls=calls, children=children)
+    delegates = is_left_to_subagents(journal)
+    return PendingHere(status=status_word(journal), calls=calls, children=children, delegates=delegates)
 
 
 def pending(journal: Journal, most: int | None = None) -> list[PendingCall]:
@@ -238,7 +247,7 @@ def result(journal: Journal, reply_id: str) -> ReplyResult:
         standing = "queued"
     else:
         standing = "unknown"
-    delegates = standing == "working" and any(child.reply_id == reply_id for child in at_work(journal))
+    delegates = standing == "working" and is_left_to_subagents(journal)
     lacks = lacking(journal) if standing == "working" else ""
     message = reply_message(journal, reply_id) if delegates or standing in ("finished", "waiting") else None
     if message is None:

@@ -89,8 +89,8 @@ class SessionTree:
         return found, bool(found) and all(each in found or each.is_lead for each in below)
 
     async def standing_still(self) -> list[PendingCall]:
-        """What sub-agents wait for, if none of them moves until it is answered; else an empty list. Longhaul asks the
-        sub-agents only if the server's index says that they wait."""
+        """What sub-agents wait for, if neither they nor the session move until it is answered; else an empty list.
+        Longhaul asks the sessions only if the server's index says that sub-agents wait."""
         if not (await self.asking())[1]:
             return []
         moving: list[Session] = []
@@ -150,7 +150,7 @@ class SessionTree:
     async def _below(
         self, session: "Session", above: tuple[tuple["Session", str], ...], moving: "list[Session]"
     ) -> list[WaitingBelow]:
-        """`moving`: sub-agents are added that go on without an answer."""
+        """`moving`: sessions are added that go on without an answer."""
         try:
             async with self._room:
                 here = await session.pending_here()
@@ -160,9 +160,8 @@ class SessionTree:
             return []
         found = [WaitingBelow(session, call, above) for call in here.calls]
         started = [child for child in here.children if child.workflow_id]
-        leads = any(not child.outcome for child in started)
         asks = here.status != WORKING and any(map(_is_asked, here.calls))
-        if above and not leads and not asks and here.status != IDLE:
+        if not here.delegates and not asks and here.status != IDLE:
             moving.append(session)
         deeper = await asyncio.gather(*(self._of_child(session, child, above, moving) for child in started))
         return [*found, *(each for part in deeper for each in part)]

@@ -105,6 +105,12 @@ async def look_long(path: str) -> str:
     return await _until_enough(path)
 
 
+@tool(effect=Effect.READ, read_only=True, concurrency_safe=True)
+async def look_along(path: str) -> str:
+    """The same of a look beside other calls."""
+    return await _until_enough(path)
+
+
 async def _until_enough(path: str) -> str:
     with Path(path).open("a", encoding="utf-8") as file:  # noqa: ASYNC230  one line
         file.write("started\n")

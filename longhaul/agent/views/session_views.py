@@ -29,9 +29,16 @@ from longhaul.agent.operations.bodies import AskAnswer, ChildReport, UnknownOutc
 from longhaul.agent.operations.result_operations import blocking, unresolved_outcomes
 from longhaul.agent.plain.measures import iso
 from longhaul.agent.plain.values import OpenValue, canonical_json, sparse
+from longhaul.agent.reducer.all_changes import next_batch
 from longhaul.agent.reducer.session_state import Finished, SessionState, Spent
 from longhaul.agent.values.budget import GIVEN_BACK, LIMITS, NANOS, NEW_ACCOUNT, Account, Amount, limit_text
-from longhaul.agent.values.conversation.messages import ContentBlock, FinishedReason, Msg, ToolResultBlock
+from longhaul.agent.values.conversation.messages import (
+    ContentBlock,
+    FinishedReason,
+    Msg,
+    ToolCallState,
+    ToolResultBlock,
+)
 from longhaul.agent.values.conversation.tools import answered_in
 from longhaul.agent.values.hubs import LONGEST_SAID_CHARS
 from longhaul.agent.values.spec.workspace import BRANCHES
@@ -452,6 +459,15 @@ def reply_word(journal: Journal) -> str:
         return "working"  # on its last words: nobody is waited for any more
     lacks_budget = journal.account is not None and journal.account.question is not None
     return "waiting" if journal.reply.waiting() or blocking(journal) or lacks_budget else "working"
+
+
+def is_left_to_subagents(journal: Journal) -> bool:
+    """Whether the reply goes on only when sub-agents end: all calls that may run now wait for one. A sub-agent in the
+    background keeps nothing waiting, and a tool that runs next to a sub-agent goes on without it."""
+    if journal.reply is None:
+        return False
+    batch = next_batch(journal.reply, journal.provided.tools, parallel=journal.spec.react_config.parallel_tool_calls)
+    return bool(batch) and all(call.child and call.state is ToolCallState.SUBMITTED for call in batch)
 
 
 def row_of(journal: Journal) -> IndexRow:

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,14 @@ from benchmarks.cost import free_port, requests
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.client.client import Longhaul
+from longhaul.starter.client.reading.event_reader import SHORTEST_BELOW_SECONDS
+from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from longhaul.starter.connection.connect import connect, let_go
 from longhaul.starter.telemetry.switches import runtime_with
 from tests.workflows.children.trees import SUMMED_UP, agent, lead, tasks
-from tests.workflows.conftest import Stage
-from tests.workflows.operations import calls, results
+from tests.workflows.conftest import Line, Stage
+from tests.workflows.operations import calls, results, until
 
 pytestmark = pytest.mark.server
 
@@ -132,3 +135,59 @@ async def test_what_waits_in_a_session_without_sub_agents_is_one_question(unserv
     assert [call.tool for call in pending] == ["send"]
     assert requests(port)["QueryWorkflow"] == 1
     await let_go(client)
+
+
+BACKGROUND = "after one in the background"
+
+
+def looking(stage: Stage, where: str, path: Path) -> Session:
+    """A session of which one that gives a task looks at that path too, while its sub-agent asks."""
+    look: Line = {"id": "k1", "name": "look_along", "input": {"path": str(path)}}
+    in_background: Line = {"agent": "scout", "task": "go", "run_in_background": True}
+    scout = agent(stage, calls("send", to="Ana"), SENT)
+    both: Line = {"tool_calls": [*tasks("t1 scout")["tool_calls"], look]}
+    own: dict[str, Any] = {"tools": ("look_along",), "permission": {"rules": [{"tool_name": "look_along"}]}}
+    if where == BACKGROUND:
+        given: Line = {"tool_calls": [{"id": "t1", "name": "Agent", "input": in_background}]}
+        lines = [given, {"tool_calls": [look]}, SUMMED_UP, {"text": "Heard."}]
+        return stage.session(*lines, agents={"scout": scout}, **own)
+    if where == "next to one":
+        return stage.session(both, SUMMED_UP, agents={"scout": scout}, **own)
+    middle = agent(stage, both, SUMMED_UP, agents={"scout": scout}) | own
+    return lead(stage, {"middle": middle}, tasks("m1 middle"), SUMMED_UP)
+
+
+async def told_below(session: Session, reply: str) -> AsyncIterator[AgentEvent]:
+    """The event that ends a stream of a reply whose sub-agents wait; none where it ends otherwise."""
+    async with aclosing(session.until(reply)) as until_then:
+        while not until_then.over:
+            for event in await until_then.next():
+                if event.name == "waits_below":
+                    yield event
+
+
+@pytest.mark.parametrize("where", [BACKGROUND, "next to one", "in a sub-agent next to one below it"])
+async def test_a_reply_goes_on_whose_sub_agents_wait_while_a_tool_runs(stage: Stage, where: str) -> None:
+    path = stage.folder / "looked"
+    session = looking(stage, where, path)
+    reply = await session.submit("Go")
+
+    async def waits_in_the_index() -> bool:
+        return bool(await asyncio.to_thread(path.exists)) and (await session.tree.asking())[1]
+
+    waiting = asyncio.create_task(session.wait(reply))
+    streamed = asyncio.create_task(anext(told_below(session, reply), None))
+    await until(waits_in_the_index)
+    await asyncio.wait({waiting, streamed}, timeout=4 * SHORTEST_BELOW_SECONDS, return_when="FIRST_COMPLETED")
+    early = [task for task in (waiting, streamed) if task.done()]
+    still = await session.tree.standing_still()
+    path.with_suffix(".enough").touch()
+
+    assert (early, still) == ([], [])
+    told = await streamed
+    if where != BACKGROUND:
+        (call,) = await session.pending()
+        assert told is not None
+        assert (await waiting).metadata["waiting_for"] == told.value["waiting_for"] == [call.call_id]
+        await session.confirm(call, allow=True)
+    assert (await session.wait(reply)).get_text_content() == "Summed up."
