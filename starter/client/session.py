@@ -31,7 +31,7 @@ from longhaul.starter.client.rescue import Rescued, rescue
 from longhaul.starter.client.session_requests import Steering
 from longhaul.starter.client.states.session_copies import Kept
 from longhaul.starter.client.states.state_operations import Stored
-from longhaul.starter.client.tree import SessionTree
+from longhaul.starter.client.tree import AnswerEvent, SessionTree
 from longhaul.starter.client.updates import Deciding, Sending
 from longhaul.starter.client.user_rules import SessionRules
 from longhaul.starter.client.wire import (
@@ -60,7 +60,7 @@ from longhaul.workflows.contract import (
     SubAgentPlace,
 )
 
-Inputs = str | Msg | Sequence[Msg] | UserConfirmResultEvent | ExternalExecutionResultEvent | None
+Inputs = str | Msg | Sequence[Msg] | AnswerEvent | None
 
 
 class Session(Steering):
@@ -129,10 +129,11 @@ class Session(Steering):
         The message is the final message of the reply, or says what the reply waits for. If the reply waits,
         `finished_reason` is None and `metadata["waiting_for"]` names the calls; `pending` lists them. They may be calls
         of sub-agents, if nothing moves until these calls are answered. The same `request_id` sent again returns the
-        same reply. A confirm or external-result event continues the reply that it answers. `context`, up to 4 kB of
-        JSON, is for hooks and tools (`RuntimeContext`). `structured_model` is a pydantic model, or a JSON schema of an
-        object: the agent then answers with a value that fits it. The message has the value in `metadata` (and
-        `structured_output`). Raises Refused.
+        same reply. A confirm or external-result event continues the reply that it answers. It may answer calls of
+        sub-agents too, with the reply id of this session or of the call: then it continues this session's reply.
+        `context`, up to 4 kB of JSON, is for hooks and tools (`RuntimeContext`). `structured_model` is a pydantic
+        model, or a JSON schema of an object: the agent then answers with a value that fits it. The message has the
+        value in `metadata` (and `structured_output`). Raises Refused.
         """
         inputs = await self._before_reply(inputs)
         reply_id = await self._ask(inputs, request_id, context, when, structured_model)
@@ -509,13 +510,25 @@ class Session(Steering):
             raise Refused("structured_model: an answer continues an earlier request; ask for a form in that request")
         match inputs:
             case UserConfirmResultEvent():
-                await self._sending.update("confirm", plain(inputs))
-                return inputs.reply_id
+                return await self._answer("confirm", inputs)
             case ExternalExecutionResultEvent():
-                await self._sending.update("external_result", plain(inputs))
-                return inputs.reply_id
+                return await self._answer("external_result", inputs)
             case _:
                 return await self._submit(inputs, request_id, context, when, structured_model)
+
+    async def _answer(self, name: str, event: AnswerEvent) -> str:
+        """Id of the reply here that goes on with it. As for `external_result`, sub-agents are asked for the calls when
+        the session itself has refused the event."""
+        try:
+            await self._sending.update(name, plain(event))
+        except Refused:
+            parts, reply_id = await self.tree.parts_of(event)
+            if not parts:
+                raise
+            for place, part in parts:
+                await place._sending.update(name, plain(part))  # noqa: SLF001  a session too
+            return reply_id
+        return event.reply_id
 
 
 def _submit_body(

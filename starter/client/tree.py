@@ -3,20 +3,22 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from longhaul.agent.operations.bodies import ExternalExecutionResultEvent, UserConfirmResultEvent
 from longhaul.agent.values.budget import Raise
 from longhaul.agent.values.subagents import Child
 from longhaul.starter.client.cards import SessionCard, by_ids, card_and_waits, open_below
 from longhaul.starter.client.reading.queries import NoSession
 from longhaul.starter.client.wire import Refused, raised
-from longhaul.workflows.contract import PendingCall, SubAgentPlace
+from longhaul.workflows.contract import PendingCall, Status, SubAgentPlace
 
 if TYPE_CHECKING:
     from temporalio.client import WorkflowExecution
 
     from longhaul.starter.client.session import Session
 
+AnswerEvent = UserConfirmResultEvent | ExternalExecutionResultEvent
 IDLE, WORKING = "idle", "working"
 AT_ONCE = 20
 """Sessions of one tree that are asked at one time."""
@@ -140,6 +142,32 @@ class SessionTree:
             if call_id and (handed := {name: given[name] for name in given if name in above}):
                 await session.change_budget(handed, child=call_id, by=by)
 
+    async def parts_of(self, event: AnswerEvent) -> "tuple[list[tuple[Session, AnswerEvent]], str]":
+        """The event in parts, each with the session where its calls wait, and the id of the root's reply that goes on
+        with them. No part, if none of its calls waits in a sub-agent. Raises Refused for a reply id of another
+        reply."""
+        found, given = await self.pending(), _answers_in(event)
+        named = [_named(call_id, event.reply_id, found) for call_id, _ in given]
+        if not all(named) or not any(each.above for one in named for each in one):
+            return [], ""
+        status = await self._root.status()
+        parts: dict[tuple[str, str], tuple[Session, list[Any]]] = {}
+        goes_on = ""
+        for (call_id, answer), (one, *others) in zip(given, named, strict=True):
+            if others:
+                both = sorted((one, *others), key=lambda each: each.session.id)
+                places = ", ".join(each.session.id for each in both)
+                ids = ", ".join(repr(each.call.reply_id) for each in both)
+                raise Refused(f"reply_id: call {call_id!r} waits in {places}; send the reply_id of one call: {ids}")
+            goes_on = _reply_above(one, status)
+            if event.reply_id not in (goes_on, one.call.reply_id):
+                below = f", or {one.call.reply_id!r} of the sub-agent's session {one.session.id!r}" if one.above else ""
+                told = f"reply_id: {event.reply_id!r} is not the reply of call {call_id!r}; send {goes_on!r}{below}"
+                raise Refused(told)
+            parts.setdefault((one.session.id, one.call.reply_id), (one.session, []))[1].append(answer)
+        told_there = [(there, _part(event, reply_id, own)) for (_, reply_id), (there, own) in parts.items()]
+        return told_there, goes_on
+
     async def _found(self, call: PendingCall) -> WaitingBelow:
         """Raises Refused for one that does not wait any more."""
         for each in await self.pending():
@@ -175,6 +203,32 @@ class SessionTree:
                 if await opened.end():
                     return []
         return await self._below(opened, (*above, (session, child.call_id)), moving)
+
+
+def _answers_in(event: AnswerEvent) -> list[tuple[str, Any]]:
+    """By the id of the call that each is about."""
+    if isinstance(event, UserConfirmResultEvent):
+        return [(one.tool_call.id, one) for one in event.confirm_results]
+    return [(one.id, one) for one in event.execution_results]
+
+
+def _named(call_id: str, reply_id: str, waiting: list[WaitingBelow]) -> list[WaitingBelow]:
+    """The calls of that id: of that reply, or of any where that reply has none."""
+    found = [each for each in waiting if each.call.call_id == call_id]
+    return [each for each in found if each.call.reply_id == reply_id] or found
+
+
+def _part(event: AnswerEvent, reply_id: str, answers: list[Any]) -> AnswerEvent:
+    field = "confirm_results" if isinstance(event, UserConfirmResultEvent) else "execution_results"
+    return event.model_copy(update={"reply_id": reply_id, field: tuple(answers)})
+
+
+def _reply_above(waiting: WaitingBelow, root: Status) -> str:
+    """Id of the root's reply that gave the task; that reply has ended where the task goes on in the background."""
+    if not waiting.above:
+        return waiting.call.reply_id
+    task = waiting.above[0][1]
+    return next((child.reply_id for child in root.children if child.call_id == task), "") or root.reply_id
 
 
 def _is_asked(call: PendingCall) -> bool:

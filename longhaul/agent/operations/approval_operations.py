@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, cast
 from pydantic import ValidationError
 
 from longhaul.agent import entries as e
+from longhaul.agent.decisions.subagent_start import at_work
 from longhaul.agent.journal import Journal
 from longhaul.agent.operations.bodies import (
     CallDecision,
@@ -195,7 +196,9 @@ def _why_closed(journal: Journal, call_id: str, whom: Whom) -> str:
     if call is not None:
         return f" ({call_id!r} is {call.state.value}{f', decided by {call.approver}' if call.approver else ''})"
     if not journal.had_call(call_id):
-        return f" ({call_id!r} is no call here)"
+        below = ", ".join(repr(child.session_id) for child in at_work(journal))
+        where = f"; a call of a sub-agent is answered in its session: {below}" if below else ""
+        return f" ({call_id!r} is no call here{where})"
     if (found := _result(journal, call_id)) is None:
         return f" ({call_id!r} has its result)"
     reply_id, result = found
