@@ -144,7 +144,8 @@ def head(status: Status) -> Text:
     # What makes its replies: a model, or code, which may have a model to ask.
     kind = f", custom agent {one_line(status.custom_agent)}" if status.custom_agent else ""
     made_by = f"{kind}, model {one_line(status.model)}" if status.model or not kind else kind
-    shown.append(f"\nagent {one_line(status.agent)}{made_by}, mode {status.mode}")
+    priority = f", priority {status.priority}" if status.priority is not None else ""
+    shown.append(f"\nagent {one_line(status.agent)}{made_by}, mode {status.mode}{priority}")
     if status.workspace_root:
         shown.append(f"\nworkspace {one_line(status.workspace_root)}")
     shown.append(f"\n{cost(status)}")

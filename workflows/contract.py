@@ -332,6 +332,8 @@ class Status(OpenValue):
     model: str
     status: str
     """`idle`, `working`, `waiting` or `paused`."""
+    priority: int | None = sparse(None)
+    """Order in which its waiting tasks go to a worker: priority 1 first, 5 last. None: nobody has set one, so 3."""
     reply_id: str = ""
     queued: int = 0
     requests: tuple[WaitingRequest, ...] = sparse(())

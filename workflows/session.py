@@ -208,7 +208,9 @@ class AgentSession:
 
     @workflow.query
     def status(self) -> Status:
-        return views.status(self._journal)
+        told = views.status(self._journal)
+        # Where the agent names none, the server gives a child the priority of the workflow that started it.
+        return told.model_copy(update={"priority": workflow.info().priority.priority_key or told.priority})
 
     @workflow.query
     def pending(self) -> list[PendingCall]:

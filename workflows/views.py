@@ -169,6 +169,7 @@ def status(journal: Journal) -> Status:
         custom_agent=journal.spec.custom_agent,
         model=journal.spec.model,
         status=status_word(journal),
+        priority=journal.spec.priority,
         reply_id=journal.reply.reply_id if journal.reply else "",
         queued=len(journal.requests.queue),
         requests=first_requests(journal),

@@ -344,7 +344,7 @@ async def test_a_session_has_the_priority_and_the_user_of_the_ask_or_the_turn_of
     agent = application.agent({"text": "Done."})
     own = Priority(priority_key=2, fairness_key="batch")
     asks: list[dict[str, Any]] = [{"user": "ana", "priority": 4}, {}]
-    found = list[tuple[int, str]]()
+    found = list[tuple[int, str, int | None]]()
     async with application.running(OrderWorkflow) as client:
         for options in asks:
             handle = await client.start_workflow(
@@ -358,9 +358,9 @@ async def test_a_session_has_the_priority_and_the_user_of_the_ask_or_the_turn_of
             asked_one = application.session(client, application.case, options.get("user"))
             described = await client.get_workflow_handle(asked_one.workflow_id).describe()
             turn = described.raw_description.workflow_execution_info.priority
-            found.append((turn.priority_key, turn.fairness_key))
+            found.append((turn.priority_key, turn.fairness_key, (await asked_one.status()).priority))
 
-    assert found == [(4, "ana"), (2, "batch")]
+    assert found == [(4, "ana", 4), (2, "batch", 2)]
 
 
 @pytest.mark.proves("X22")

@@ -76,6 +76,11 @@ def test_the_head_says_why_the_last_reply_failed() -> None:
     assert head.plain.splitlines()[-1] == "the last reply failed: the key is wrong"
 
 
+def test_the_head_says_the_priority_that_somebody_has_set() -> None:
+    assert ", priority 2\n" in render_session.head(status(priority=2)).plain
+    assert "priority" not in render_session.head(status()).plain
+
+
 def test_one_of_a_kind_is_not_said_in_the_plural() -> None:
     assert "1 model call\n" in render_session.head(status(model_calls=1, queued=1)).plain
     assert "queued after it: 1 request" in render_session.head(status(queued=1)).plain
