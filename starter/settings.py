@@ -4,9 +4,10 @@ current folder for the little that a folder may say, and the user's own for all 
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, SecretStr
+from pydantic import Field, ModelWrapValidatorHandler, SecretStr, ValidationError, model_validator
+from pydantic_core import PydanticUndefined
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -15,7 +16,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from longhaul.agent.plain.errors import BadSetup
+from longhaul.agent.plain.errors import BadSetup, shortened
 from longhaul.agent.plain.text import did_you_mean, nearest
 from longhaul.agent.values.spec.workspace import HOST, LONGEST_HOST, Sandbox
 from longhaul.starter import folder_trust
@@ -47,7 +48,8 @@ NEARLY = 0.8
 
 
 class BadVariable(BadSetup):
-    """A `LONGHAUL_…` variable is probably misspelt. The sentence names the variable that was probably meant."""
+    """A `LONGHAUL_…` variable is probably misspelt, or a setting has a value that it can't have. The sentence names the
+    variable, and the one that was probably meant or the value."""
 
 
 class Settings(BaseSettings):
@@ -212,6 +214,15 @@ class Settings(BaseSettings):
     player: str = ""
     """Command that plays sound, for `--play`; the file is added to it. Empty: the first usual player on PATH."""
 
+    @model_validator(mode="wrap")
+    @classmethod
+    def _named_as_it_was_set(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Raises BadVariable."""
+        try:
+            return handler(given)
+        except ValidationError as error:
+            raise BadVariable(_wrong_value(cls, error)) from None
+
     @property
     def limits(self) -> tuple[int, int, int, int]:
         """Of commands: CPU seconds, MB of a file, processes, MB of memory."""
@@ -259,6 +270,24 @@ class SettingsOfTheUser(Settings):
     """The same without anything that the current folder says."""
 
     folder_counts: ClassVar[bool] = False
+
+
+def _wrong_value(settings: type[Settings], error: ValidationError) -> str:
+    """What is wrong with the first setting that is, by the name under which it was set, and what else it may be."""
+    complaints = error.errors(include_url=False)
+    name = str(complaints[0]["loc"][0])
+    variable = f"{PREFIX}{name}".upper()
+    given = next((value for key, value in os.environ.items() if key.upper() == variable), None)
+    field = settings.model_fields[name]
+    about = [one for one in complaints if one["loc"][0] == name]
+    # One for each kind that the setting may be.
+    why = ", or ".join(dict.fromkeys(one["msg"].removeprefix("Value error, ") for one in about))
+    is_secret = field.annotation is SecretStr
+    value = "" if is_secret else f" (it is {shortened(about[0]['input'])})"
+    is_told = not is_secret and field.default not in (PydanticUndefined, None, "")
+    default = f", which is {field.default!r}" if is_told else ""
+    remedy = f"set another value, or leave it out for the default{default}"
+    return f"{name if given is None else variable}: {why}{value}; {remedy}"
 
 
 def users_file() -> Path:

@@ -45,6 +45,13 @@ def start(folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def test_a_bad_value_of_a_setting_ends_the_worker_with_one_sentence(tmp_path: Path) -> None:
+    ended = start(tmp_path, LONGHAUL_ACTIVITY_SLOTS="many")
+
+    assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
+    assert ended.stderr.startswith("longhaul worker: LONGHAUL_ACTIVITY_SLOTS: Input should be a valid integer")
+
+
 @pytest.mark.proves("E3")
 @pytest.mark.parametrize("store", ["file", "file:///srv/longhaul", "memory", "sqlite:////srv/longhaul.db"])
 def test_workers_of_several_hosts_do_not_start_with_a_store_of_one(store: str) -> None:

@@ -43,6 +43,44 @@ OF_THE_USER = frozenset(
 """Through each of these code runs, keys or conversations go somewhere, something is kept elsewhere, or a wall falls."""
 
 
+NO_NUMBER = (
+    "LONGHAUL_ACTIVITY_SLOTS: Input should be a valid integer, unable to parse string as an integer (it is 'many'); "
+    "set another value, or leave it out for the default, which is 100"
+)
+NO_LIVENESS = (
+    "LONGHAUL_LIVENESS: Input should be '', 'fast' or 'cheap', or Input should be a valid number, unable to parse "
+    "string as a number (it is 'slow'); set another value, or leave it out for the default"
+)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "sentence"),
+    [("LONGHAUL_ACTIVITY_SLOTS", "many", NO_NUMBER), ("longhaul_liveness", "slow", NO_LIVENESS)],
+)
+def test_a_bad_value_is_refused_by_its_variable_with_the_value_and_a_remedy(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, sentence: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+
+    with pytest.raises(BadVariable) as refusal:
+        Settings()
+
+    assert str(refusal.value) == sentence
+
+
+def test_a_bad_value_of_a_file_or_an_argument_is_refused_by_its_setting(here: Path) -> None:
+    with pytest.raises(BadVariable) as of_argument:
+        Settings(activity_slots=0)
+    users_own(here, "master_key = 5\n")
+    with pytest.raises(BadVariable) as of_file:
+        Settings()
+
+    assert str(of_file.value) == (
+        "master_key: Input should be a valid string; set another value, or leave it out for the default"
+    )
+    assert str(of_argument.value).startswith("activity_slots: Input should be greater than or equal to 1 (it is 0);")
+
+
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder, which may say something of itself."""

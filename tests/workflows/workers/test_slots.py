@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 from temporalio.worker import (
     FixedSizeSlotSupplier,
     PollerBehaviorAutoscaling,
@@ -15,6 +14,7 @@ from temporalio.worker import (
     WorkerTuner,
 )
 
+from longhaul.starter.settings import BadVariable
 from longhaul.starter.worker_host.activity_slots import limits_of
 from longhaul.testing import settings_for
 from tests.workflows.conftest import Stage
@@ -89,5 +89,5 @@ def test_a_target_is_of_activities_alone_and_their_slots_are_the_most(tmp_path: 
     [("activity_slots", 0), ("target_cpu", 80), ("activity_pollers", -1), ("activities_per_second", -1)],
 )
 def test_a_number_that_can_not_be_meant_is_refused_by_its_name(tmp_path: Path, setting: str, value: Any) -> None:
-    with pytest.raises(ValidationError, match=setting):
+    with pytest.raises(BadVariable, match=rf"^{setting}: .*\(it is {value}\); set another value, or leave it out"):
         settings_for(tmp_path, **{setting: value})
