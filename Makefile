@@ -107,8 +107,9 @@ bench: setup ## measure this machine; results go to docs/benchmarks.md
 	$(BIN)/python -m benchmarks.wire --peers --docs docs
 	$(BIN)/python -m benchmarks.mcp --docs docs
 
-faults: setup ## kill workers and the server at every event of a job, and FAULTS= times at random; docs/benchmarks.md
+faults: setup ## kill workers and the server at every event of a job and of an application, and FAULTS= times at random
 	$(BIN)/python -m benchmarks.faults --docs docs --random $(FAULTS)
+	$(BIN)/python -m benchmarks.order_faults --docs docs
 
 FAULTS ?= 1000
 

@@ -17,10 +17,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from temporalio.api.history.v1 import HistoryEvent
+from temporalio.client import WorkflowHandle
 from temporalio.service import RPCError
 
 from benchmarks.fault_ledger import (
@@ -144,11 +146,11 @@ def name_of(event: HistoryEvent) -> str:
     return f"{event.event_id} {kind} {activity}".strip()
 
 
-async def reached(job: Job, number: int) -> str:
-    """Wait for that event of its history; its name."""
+async def reached(handle: WorkflowHandle[Any, Any], number: int) -> str:
+    """Wait for that event of the workflow's history; its name."""
     while True:
         try:
-            async for event in job.handle.fetch_history_events(wait_new_event=True):
+            async for event in handle.fetch_history_events(wait_new_event=True):
                 if event.event_id >= number:
                     return name_of(event)
         except RPCError:
@@ -160,7 +162,7 @@ async def at_each_event(lane: Lane, numbers: Sequence[int], kind: str) -> None:
     for number in numbers:
         await lane.has_room()
         job, playing = lane.begin()
-        waiting = asyncio.create_task(reached(job, number))
+        waiting = asyncio.create_task(reached(job.handle, number))
         await asyncio.wait((waiting, playing), return_when=asyncio.FIRST_COMPLETED)
         if waiting.done():
             await lane.strike(kind, waiting.result())

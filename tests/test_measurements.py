@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import fault_ledger, first_token, interrupting, sandbox_start
+from benchmarks import fault_ledger, first_token, interrupting, order_faults, sandbox_start
 from benchmarks.fault_ledger import SERVER, WORKER, Fault, SessionState
 from benchmarks.pages import p95, publish, spread
 from tests.e2e.crash.crash_full import Verdict
@@ -71,6 +71,25 @@ def test_the_ledger_counts_faults_and_what_they_did() -> None:
     assert [verdict.session for verdict in ledger.broken()] == ["broken"]
     assert [row["is"] for row in ledger.rows()] == ["fault"] * 3 + ["session"] * 3
     assert "--random 2 --seed 7" in fault_ledger.section(ledger, 7)
+
+
+@pytest.mark.proves("X13")
+def test_faults_in_an_application_are_counted_by_whose_event_they_followed() -> None:
+    ledger = SessionState()
+    ledger.faults += [
+        Fault(WORKER, "order: 3 workflow task started", 1, 1.0),
+        Fault(WORKER, "session: 9 activity task started", 2, 2.0),
+        Fault(SERVER, "session: 9 activity task started", 2, 3.0),
+    ]
+    paid_twice = Verdict("o2", doubled=("issue_refund",), unsaid=("issue_refund",))
+    ledger.verdicts += [Verdict("o1", unknown_outcomes=("issue_refund",)), paid_twice, Verdict("o3", lost="no answer")]
+
+    said = order_faults.section(ledger, 12)
+
+    assert order_faults.rows(ledger) == [(WORKER, "1", "1"), (SERVER, "0", "1")]
+    assert order_faults.judged(ledger) == ("3", "1", "1", "1", "1")
+    assert "`python -m benchmarks.order_faults --step 12`" in said
+    assert "benchmarks/order_faults.json" in said
 
 
 def test_the_sandbox_is_told_by_what_it_adds() -> None:

@@ -76,7 +76,7 @@ async def play(job: Job, seconds: float = PATIENCE_SECONDS) -> Verdict:
     try:
         async with asyncio.timeout(seconds):
             finals = [await _answered(job, text, seconds) for text in ("go", "and now?")]
-            return await _insisting(lambda: judge(job, finals))
+            return await insisting(lambda: judge(job, finals))
     except TimeoutError:
         return Verdict(job.session.id, lost=f"no answer within {seconds:g} s")
     except NoSession as error:
@@ -87,11 +87,11 @@ async def _answered(job: Job, text: str, seconds: float) -> Msg:
     async def ask() -> None:
         job.reply_id = await job.session.submit(text, request_id=f"r-{text}")
 
-    await _insisting(ask)
-    return await _insisting(lambda: job.finish(seconds))
+    await insisting(ask)
+    return await insisting(lambda: job.finish(seconds))
 
 
-async def _insisting(act: Callable[[], Awaitable[Answer]]) -> Answer:
+async def insisting(act: Callable[[], Awaitable[Answer]]) -> Answer:
     """Again while the server is away, or no worker lives long enough to answer; what it does may be done twice."""
     while True:
         try:
