@@ -34,7 +34,9 @@ FEWEST_CHARS = 2
 async def restored(journal: Journal, ask: world.RestoreInput) -> e.Restored | None:
     """None where an activity has to look."""
     closes_with_task = journal.parent is not None and journal.parent.by_result
-    if not closes_with_task or not is_found_soon(journal) or ask.reset_run:
+    # Nobody waits for the first task of a session that another workflow has started.
+    closes_with_answer = not journal.spec.host and any(asker.by_result for asker in journal.askers.values())
+    if not (closes_with_task or closes_with_answer) or not is_found_soon(journal) or ask.reset_run:
         return None
     return await at_once(
         world.RESTORE, ask, e.Restored, activity_options.at_once("begin, and find tools and workspace")

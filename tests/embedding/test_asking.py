@@ -483,3 +483,16 @@ async def test_a_name_that_stands_for_another_question_is_refused(application: A
             await end(handle)
 
     assert "was used before for another message" in str(failure.value.cause)
+
+
+async def test_a_session_that_is_asked_begins_and_ends_within_its_tasks(application: Application) -> None:
+    """Each activity more would cost whoever asks a round trip to the server, and an action."""
+    order = Order(application.agent({"text": "Done."}), options={"session": application.case})
+    async with application.running(OrderWorkflow) as client:
+        await application.ask(client, order)
+        workflow_id = application.session(client, application.case).workflow_id
+        events = (await client.get_workflow_handle(workflow_id).fetch_history()).events
+    scheduled = [event.activity_task_scheduled_event_attributes.activity_type.name for event in events]
+
+    assert [name for name in scheduled if name] == ["longhaul.call_model"]
+    assert sum(event.HasField("workflow_task_completed_event_attributes") for event in events) == 2
