@@ -36,7 +36,7 @@ from longhaul.activities.models.replies import (
     id_of,
     text_of,
 )
-from longhaul.activities.models.requests.answer_form import forced_or_in_words
+from longhaul.activities.models.requests.answer_form import forbidden_last, forced_or_in_words
 from longhaul.activities.models.requests.model_parameters import (
     NONE,
     effort_of,
@@ -348,19 +348,10 @@ class AnthropicModel:
         """A compatible server takes what its own model takes, whatever version of the API the SDK names."""
 
     async def call(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
-        if not (request.no_calls and request.tools):
-            return await forced_or_in_words(request, lambda asked, notes: self._call(asked, notes, on_delta))
-        # Another choice of tools loses all that is cached of the messages ("Prompt caching"). The context says in words
-        # that no tool may be called; only a model that calls one all the same is asked again, and forbidden to.
-        reply = await self.call(replace(request, no_calls=False), on_delta)
-        if not any(isinstance(block, ToolCallBlock) for block in reply.content):
-            return reply
+        return await forbidden_last(request, self._asked, on_delta)
 
-        def hear(delta: Delta) -> None:
-            on_delta(replace(delta, index=delta.index + len(reply.content)))
-
-        forbidden = await forced_or_in_words(request, lambda asked, notes: self._call(asked, notes, hear))
-        return replace(forbidden, usage=reply.usage + forbidden.usage)
+    async def _asked(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
+        return await forced_or_in_words(request, lambda asked, notes: self._call(asked, notes, on_delta))
 
     async def _call(self, request: ModelRequest, notes: list[str], on_delta: Callable[[Delta], None]) -> ModelReply:
         # An older version of the API, which a profile may name, does not know the field.

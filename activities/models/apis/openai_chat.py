@@ -39,7 +39,7 @@ from longhaul.activities.models.model import (
 )
 from longhaul.activities.models.profiles import is_told_to_reason, profiled
 from longhaul.activities.models.replies import Assembly, dict_of, id_of, list_of, text_of, usage_of_chunk
-from longhaul.activities.models.requests.answer_form import forced_or_in_words
+from longhaul.activities.models.requests.answer_form import forbidden_last, forced_or_in_words
 from longhaul.activities.models.requests.model_parameters import (
     NONE,
     arguments_text,
@@ -284,6 +284,11 @@ class OpenAIChatModel:
         self._official = self._host == "api.openai.com"
 
     async def call(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
+        if is_claude(request.model):
+            return await forbidden_last(request, self._asked, on_delta)
+        return await self._asked(request, on_delta)
+
+    async def _asked(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
         return await forced_or_in_words(request, lambda asked, notes: self._call(asked, notes, on_delta))
 
     async def _call(self, request: ModelRequest, notes: list[str], on_delta: Callable[[Delta], None]) -> ModelReply:

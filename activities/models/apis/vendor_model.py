@@ -60,7 +60,7 @@ from longhaul.activities.models.failures.status_table import (
 )
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest, is_known, scrub_json
 from longhaul.activities.models.replies import Assembly, Draft, Kind, dict_of, id_of, list_of, text_of
-from longhaul.activities.models.requests.answer_form import NOT_FORCED, forced_or_in_words, in_words
+from longhaul.activities.models.requests.answer_form import NOT_FORCED, forbidden_last, forced_or_in_words, in_words
 from longhaul.activities.models.requests.model_parameters import effort_of, is_claude, limit_of_output, refuses_sampling
 from longhaul.activities.models.requests.tool_definitions import wire_name, with_plain_parts
 from longhaul.activities.models.requests.turns import answer_schema, wire_schema
@@ -257,6 +257,11 @@ class VendorModel:
         self._provider = provider_of(self._name, self._vendor, api_key, at, self._http)
 
     async def call(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
+        if self._vendor.sdk == "mistral" or is_claude(request.model):
+            return await forbidden_last(request, self._asked, on_delta)
+        return await self._asked(request, on_delta)
+
+    async def _asked(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
         return await forced_or_in_words(request, lambda asked, notes: self._call(asked, notes, on_delta))
 
     async def _call(self, request: ModelRequest, notes: list[str], on_delta: Callable[[Delta], None]) -> ModelReply:

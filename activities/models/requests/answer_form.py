@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from longhaul.activities.models.failures.error_meanings import says_too_long
-from longhaul.activities.models.model import ModelReply, ModelRequest, scrub_json
+from longhaul.activities.models.model import Delta, ModelReply, ModelRequest, scrub_json
 from longhaul.activities.models.requests.model_rules import rules_of
 from longhaul.activities.models.requests.turns import answer_schema, depth_fits
 from longhaul.agent.values.conversation.messages import (
@@ -36,6 +36,28 @@ class BadAnswer(Exception):
 
 Attempt = Callable[[ModelRequest, list[str]], Awaitable[ModelReply]]
 """One call of a provider; notes of what it could not express go into the list."""
+
+
+async def forbidden_last(
+    request: ModelRequest,
+    ask: Callable[[ModelRequest, Callable[[Delta], None]], Awaitable[ModelReply]],
+    on_delta: Callable[[Delta], None],
+) -> ModelReply:
+    """The reply of a model that may call no tool, where to forbid it loses what the provider has cached: Claude's
+    messages are cached under the choice of tools ("Prompt caching", platform.claude.com), and Mistral can be forbidden
+    only by leaving out the tools. The context says in words that no tool may be called; a model that calls one all the
+    same is asked again, and forbidden to."""
+    if not (request.no_calls and request.tools):
+        return await ask(request, on_delta)
+    reply = await ask(replace(request, no_calls=False), on_delta)
+    if not any(isinstance(block, ToolCallBlock) for block in reply.content):
+        return reply
+
+    def hear(delta: Delta) -> None:
+        on_delta(replace(delta, index=delta.index + len(reply.content)))
+
+    forbidden = await ask(request, hear)
+    return replace(forbidden, usage=reply.usage + forbidden.usage)
 
 
 async def forced_or_in_words(request: ModelRequest, attempt: Attempt) -> ModelReply:

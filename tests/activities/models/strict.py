@@ -206,8 +206,8 @@ async def on_a_strict_port() -> AsyncIterator[Strict]:
 
 
 def _last_words(body: dict[str, Any]) -> str:
-    told = body.get("messages", body.get("input", [])) or [{}]
-    content = told[-1].get("content") or ""
+    told = body.get("messages", body.get("input", body.get("contents", []))) or [{}]
+    content = told[-1].get("content", told[-1].get("parts")) or ""
     texts = [content] if isinstance(content, str) else [part["text"] for part in content if "text" in part]
     return texts[-1] if texts else ""
 

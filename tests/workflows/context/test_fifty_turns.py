@@ -1,56 +1,94 @@
-"""Fifty calls of each API with thoughts, calls at once, closing calls and a compression, a model that is away, an
-interrupt and other rules of the folder: none is refused, and each begins as the last of its model did, that for the
-summary too."""
+"""Fifty turns of each API at the providers' own hosts, behind a strict server that keeps the published rules: thoughts,
+calls at once, a plan that changes, a model that is away and its fallback, other rules of the folder, an interrupt and a
+compression. No request is refused, and what was sent before begins what is sent next.
+
+A proxy of the test's stands for the hosts, so that each adapter sends what it sends to them alone.
+"""
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from longhaul.activities.models.apis.vendors import VENDORS
-from longhaul.activities.models.profiles import KeyPlace
-from longhaul.activities.models.providers import Providers
+from longhaul.activities.models.apis.vendors import VENDORS, Sdk
+from longhaul.activities.models.profiles import KeyPlace, read_profiles
+from longhaul.activities.models.providers import PROVIDERS, Providers
 from longhaul.agent.values.conversation.messages import FinishedReason
+from longhaul.agent.values.plans import PLAN_TOOLS
 from longhaul.agent.values.spec.agent_spec import ContextConfig, ReActConfig
 from longhaul.starter.client.session import Session
 from tests.activities.models.loops import is_mark
-from tests.activities.models.sample_requests import KEYS
-from tests.activities.models.strict import AWAY, Call, Strict
+from tests.activities.models.published.published import ANTHROPIC, CHAT, SERVERS, Body, Published
+from tests.activities.models.published.published_page import RULES
+from tests.activities.models.published.test_published_rules import KINDS, Kind, rules_of
+from tests.activities.models.published.test_published_rules_of_vendors import KINDS as OF_VENDORS
+from tests.activities.models.strict import AWAY, Call
 from tests.workflows.conftest import Stage
-from tests.workflows.context.hosted import HOSTED, named
-from tests.workflows.context.test_poison import BOUND, CLAUDE, DEEPSEEK, GEMINI, GPT
 
 pytestmark = [pytest.mark.server, pytest.mark.chaos, pytest.mark.timeout(300)]
 
-REPLIES, ROUNDS, AT_ONCE = 5, 10, 3
+REPLIES, ROUNDS, AT_ONCE, INTERRUPTED = 5, 10, 3, 2
 LOW = ContextConfig(trigger_ratio=0.01, reserve_ratio=0.005)
 REUSED = 0.97
-THROUGH_AI = ("ai:deepseek:deepseek-v4-pro", "ai:google:gemini-3-pro", "ai:openrouter:openai/gpt-5.1", *HOSTED)
-KEY_OF = {f"ai:{vendor}": about.key_env for vendor, about in VENDORS.items()}
+SPARE = Kind(CHAT, "gpt-4o", "openai-chat", "api.openai.com/v1")
+SPARE_OF_CHAT = Kind(ANTHROPIC, "claude-sonnet-4-6", "anthropic", "api.anthropic.com")
+
+NAMES = (
+    *("claude-haiku-4-5", "claude-opus-5-5", "gpt-5.1", "gpt-6.1-terra", "grok-4.7", "deepseek-v4-pro", "kimi-k2.6"),
+    *("qwen3", "gemini-3-pro", "us.amazon.nova-pro-v1:0", "us.anthropic.claude-opus-4-8"),
+)
+OF_SDKS = [OF_VENDORS[vendor] for vendor in ("openrouter", "cohere", "groq", "mistral")]
+LOOPS = [*(kind for kind in KINDS if kind.model in NAMES and kind.provider != "ai:google-vertex"), *OF_SDKS]
 
 
-@pytest.fixture
-async def served(unserved: Stage) -> AsyncIterator[Stage]:
-    """With a worker that has a key for each provider."""
-    keys = {**KEYS, **{name: f"sk-of-{name.lower()}" for name in KEY_OF.values()}}
-    unserved.providers = Providers(keys, unserved.places)
-    await unserved.providers.warm()  # on a busy machine an SDK's import outlasts the heartbeats of an attempt
-    async with unserved.another_worker():
-        yield unserved
+@dataclass
+class Hosts(Published):
+    """All hosts of a loop: the model's own, and that of its fallback."""
+
+    servers: dict[str, str] = field(default_factory=dict)
+    """By model."""
+
+    def _answer(self, path: str, body: Body) -> bytes:
+        self.rules = rules_of(self.servers[body["model"]])
+        return super()._answer(path, body)
 
 
-def session_of(stage: Stage, strict: Strict, model: str) -> Session:
-    stage.places += [KeyPlace(name, strict.url) for name in KEY_OF.values()]
-    spare = {"provider": "openai-chat", "model": "gpt-4o", "base_url": strict.url, "api_key_env": "OPENAI_API_KEY"}
-    thinks = {"reasoning_effort": "low"} if model.startswith("ai:") else {"thinking_budget_tokens": 2_048}
-    config = {"context_length": 200_000, "fallback_model": "spare", **thinks}
-    own = named(stage, model, strict.url, **config)
+def profile_of(kind: Kind) -> dict[str, Any]:
+    family = {"family": kind.family} if kind.family else {}
+    address = {"base_url": f"http://{kind.host}", "api_key_env": "TEAM_KEY"}
+    return {"provider": kind.provider, "model": kind.model, **address, **family, **kind.place}
+
+
+@asynccontextmanager
+async def served(stage: Stage, kind: Kind) -> AsyncIterator[Hosts]:
+    """A worker that reaches both models through a proxy, which answers for their hosts."""
+    spare = SPARE_OF_CHAT if kind.server == CHAT else SPARE
+    hosts = Hosts(servers={kind.model: kind.server, spare.model: spare.server})
+    listening = await asyncio.start_server(hosts.serve, "127.0.0.1", 0, limit=1 << 24)
+    hosts.url = "http://{}:{}".format(*listening.sockets[0].getsockname())
+    places = [KeyPlace("TEAM_KEY", f"http://{each.host}") for each in (kind, spare)]
+    profiles = read_profiles({"it": profile_of(kind), "spare": profile_of(spare)})
+    stage.providers = Providers({"TEAM_KEY": "sk-team-moss"}, places, profiles)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("HTTP_PROXY", hosts.url)
+        environment.setenv("NO_PROXY", "")
+        async with listening:
+            await stage.providers.warm()  # on a busy machine an SDK's import outlasts the heartbeats of an attempt
+            async with stage.another_worker():
+                yield hosts
+
+
+def session_of(stage: Stage, kind: Kind) -> Session:
+    thinks = {"reasoning_effort": "low"} if kind.provider.startswith("ai:") else {"thinking_budget_tokens": 2_048}
     return stage.session(
-        **{**own, "models": {"spare": spare, **own.get("models", {})}},
-        tools=("fetch",),
+        model="it",
+        model_config={"context_length": 200_000, "fallback_model": "spare", **thinks},
+        tools=("fetch", *PLAN_TOOLS),
         agent_context={"repo_skills": True},
         react_config=ReActConfig(max_iters=ROUNDS),
     )
@@ -60,63 +98,101 @@ def turn(reply: int, round_: int) -> list[Call]:
     return [(f"toolu_{reply}_{round_}_{at}", "fetch", {"page": round_, "chars": 40 + at}) for at in range(AT_ONCE)]
 
 
-@pytest.mark.proves("F6")
-@pytest.mark.parametrize("model", [CLAUDE, BOUND, GPT, DEEPSEEK, GEMINI, *THROUGH_AI])
-async def test_no_request_is_refused_and_each_begins_as_the_last(served: Stage, strict: Strict, model: str) -> None:
-    rules = served.workspace / "AGENTS.md"
-    rules.write_text("Say little.")
-    session = session_of(served, strict, model)
-    parts: list[list[dict[str, Any]]] = []
+def subtask(name: str) -> dict[str, str]:
+    return {"name": name, "description": "by hand", "expected_outcome": f"a {name}"}
+
+
+PLAN: Call = (
+    "toolu_plan",
+    "create_plan",
+    {"name": "Boat", "description": "Of oak", "expected_outcome": "It swims", "subtasks": [subtask("keel")]},
+)
+CHANGED_PLAN: Call = (
+    "toolu_other",
+    "revise_current_plan",
+    {"subtask_idx": 1, "action": "add", "subtask": subtask("hull")},
+)
+
+
+def says_of(reply: int) -> list[Any]:
+    says: list[Any] = [turn(reply, round_) for round_ in range(ROUNDS)]
+    match reply:
+        case 0:
+            says[3] = PLAN
+        case 1:
+            says.insert(4, "away")
+        case 2:
+            says.insert(7, "half")
+        case 3:
+            says[5] = CHANGED_PLAN
+    return says
+
+
+def name_of(kind: Kind) -> str:
+    return f"{kind.provider} {kind.server}, {kind.model}"
+
+
+async def looped(session: Session, hosts: Hosts, write_rules: Callable[[str], object]) -> list[list[Body]]:
+    """The requests of each reply."""
+    parts: list[list[Body]] = []
     for reply in range(REPLIES):
-        strict.says = [turn(reply, round_) for round_ in range(ROUNDS)]
-        begins = len(strict.bodies)
-        match reply:
-            case 1:
-                strict.says.insert(4, "away")
-                rules.write_text("Say much.")
-            case 2:
-                strict.says.insert(7, "half")
+        hosts.says, begins = says_of(reply), len(hosts.bodies)
+        write_rules("Say much." if reply else "Say little.")
         asked = await session.submit(f"Read chapter {reply}. " + "It is long. " * 200)
-        if reply == 2:
-            await asyncio.wait_for(strict.fell_silent.wait(), 60)
+        if reply == INTERRUPTED:
+            await asyncio.wait_for(hosts.fell_silent.wait(), 60)
             await session.interrupt()
         done = await session.wait(asked)
-        ends = FinishedReason.INTERRUPTED if reply == 2 else FinishedReason.EXCEED_MAX_ITERS
+        ends = FinishedReason.INTERRUPTED if reply == INTERRUPTED else FinishedReason.EXCEED_MAX_ITERS
         assert (done.error, done.finished_reason) == (None, ends)
-        if reply == 2:
-            strict.says = []
+        if reply == INTERRUPTED:
+            hosts.says = []
             assert await session.compress_context(LOW)
-        parts.append(strict.bodies[begins:])
+        parts.append(hosts.bodies[begins:])
+    return parts
 
-    assert strict.refusals == [AWAY]
-    assert sum(len(part) for part in parts) >= REPLIES * ROUNDS - 3
-    assert [len({name_of(body) for body in part}) for part in parts] == [1, 2, 1, 1, 1]
+
+@pytest.mark.proves("F6")
+@pytest.mark.parametrize("kind", LOOPS, ids=map(name_of, LOOPS))
+async def test_no_request_is_refused_and_each_begins_as_the_last(unserved: Stage, kind: Kind) -> None:
+    async with served(unserved, kind) as hosts:
+        parts = await looped(session_of(unserved, kind), hosts, (unserved.workspace / "AGENTS.md").write_text)
+
+    bodies = [body for part in parts for body in part]
+    own = [body for body in bodies if body["model"] == kind.model]
+    assert (hosts.broken, hosts.refusals) == ([], [AWAY])
+    assert len(bodies) >= REPLIES * ROUNDS
+    assert [len({body["model"] for body in part}) for part in parts] == [1, 2, 1, 1, 1]
     assert "Say much." in json.dumps(parts[1][0])
-    assert is_marked(parts[2][0]) == is_marked(parts[2][-1])  # the summary's, which reads the cache
-    before_the_compression = [body for part in parts[:3] for body in part]
-    for bodies in (*parts, before_the_compression):
-        assert reused([body for body in bodies if name_of(body) == name_of(parts[0][0])]) >= REUSED
+    assert is_marked(parts[INTERRUPTED][0]) == is_marked(parts[INTERRUPTED][-1])  # the summary's, which reads the cache
+    assert "a hull" in json.dumps(own[-1])
+    kept = share_that_stays(own)
+    print(f"\n{name_of(kind)}: {len(bodies)} requests, {kept:.2%} of the bytes that come again stay at the beginning")
+    assert kept >= REUSED
 
 
-def is_marked(body: dict[str, Any]) -> bool:
-    return "cache_control" in json.dumps(body)
+def is_marked(body: Body) -> bool:
+    return "cache_control" in json.dumps(body) or "cachePoint" in json.dumps(body)
 
 
-def name_of(body: dict[str, Any]) -> str:
-    return str(body["model"])
+def share_that_stays(bodies: Sequence[Body]) -> float:
+    """Of the bytes that a request repeats from the one before, those that stand where they stood: the beginning that
+    both have. A compression takes messages away, and moves those that it keeps."""
+    again = at_the_beginning = 0
+    for before, after in pairwise(map(items_of, bodies)):
+        same = next((at for at, (one, other) in enumerate(zip(before, after, strict=False)) if one != other), None)
+        same = min(len(before), len(after)) if same is None else same
+        known = set(before)
+        again += sum(len(item) for item in after if item in known)
+        at_the_beginning += sum(map(len, after[:same]))
+    return at_the_beginning / again
 
 
-def reused(bodies: list[dict[str, Any]]) -> float:
-    """How much of what was sent before is the beginning of what is sent next."""
-    sent = [told(body) for body in bodies]
-    common = sum(_common(before, after) for before, after in pairwise(sent))
-    return common / sum(len(before) for before in sent[:-1])
-
-
-def told(body: dict[str, Any]) -> str:
+def items_of(body: Body) -> list[str]:
+    """What a model reads, in the order in which it reads it, without marks for a cache."""
+    frame = [body.get("tools"), body.get("system") or body.get("systemInstruction") or body.get("instructions")]
     growing = body.get("messages") or body.get("contents") or body["input"]
-    before = [body.get("system") or body.get("systemInstruction") or body.get("instructions"), body.get("tools")]
-    return json.dumps(before) + json.dumps(plain(growing))[:-1]
+    return [json.dumps(plain(item)) for item in (*frame, *growing)]
 
 
 def plain(value: Any) -> Any:
@@ -125,5 +201,17 @@ def plain(value: Any) -> Any:
     return [plain(part) for part in value if not is_mark(part)] if isinstance(value, list) else value
 
 
-def _common(before: str, after: str) -> int:
-    return next((at for at, (one, other) in enumerate(zip(before, after, strict=False)) if one != other), len(before))
+def test_each_kind_of_server_has_rules_and_a_loop() -> None:
+    assert len({rule.name for rule in RULES}) >= 60
+    assert {server for rule in RULES for server in rule.servers} == set(SERVERS)
+    assert {kind.server for kind in LOOPS} >= set(SERVERS)
+    assert len(SERVERS) >= 9
+
+
+def test_each_way_to_call_a_model_has_a_loop() -> None:
+    """A new API of ours, or a new SDK of a vendor's, needs one too."""
+    apis = {about.api for name, about in PROVIDERS.items() if about.api not in ("script", "ai")}
+    ways = {PROVIDERS[kind.provider].api for kind in LOOPS if kind.provider in PROVIDERS}
+    sdks = {VENDORS[kind.provider.partition(":")[2]].sdk for kind in LOOPS if kind.provider.startswith("ai:")}
+    assert ways >= apis
+    assert sdks == set(get_args(Sdk))

@@ -11,7 +11,7 @@ from longhaul.agent.values.conversation.messages import TextBlock, UserMsg
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from tests.activities.models.sample_requests import TIDES, WEATHER, Caller
-from tests.activities.models.wire import Answer, Wire, chat_says, claude_calls, claude_says, response_says
+from tests.activities.models.wire import Answer, Wire, chat_calls, chat_says, claude_calls, claude_says, response_says
 
 MODELS = ["anthropic:claude-haiku-4-5", "openai:gpt-5.1", "openai-chat:gpt-4o"]
 SAYS = {MODELS[0]: claude_says, MODELS[1]: response_says, MODELS[2]: chat_says}
@@ -55,12 +55,21 @@ async def test_without_tools_nothing_is_forbidden(by_wire: Caller, wire: Wire, m
 
 
 @pytest.mark.proves("C10")
-async def test_claude_is_forbidden_to_call_once_it_has_called_all_the_same(by_wire: Caller, wire: Wire) -> None:
-    wire.answers = [Answer(claude_calls("toolu_1", "{}", "weather")), Answer(claude_says("Here."))]
+@pytest.mark.parametrize(
+    ("model", "calls", "says", "forbidden"),
+    [
+        (MODELS[0], claude_calls("toolu_1", "{}", "weather"), claude_says, {"type": "none"}),
+        ("openai-chat:anthropic/claude-opus-4-8", chat_calls("call_1", "weather", {}), chat_says, "none"),
+    ],
+)
+async def test_claude_is_forbidden_to_call_once_it_has_called_all_the_same(
+    by_wire: Caller, wire: Wire, model: str, calls: bytes, says: Any, forbidden: Any
+) -> None:
+    wire.answers = [Answer(calls), Answer(says("Here."))]
 
-    reply = await ask(by_wire, MODELS[0], no_calls=True)
+    reply = await ask(by_wire, model, no_calls=True)
 
-    assert [body.get("tool_choice") for body in wire.bodies] == [None, {"type": "none"}]
+    assert [body.get("tool_choice") for body in wire.bodies] == [None, forbidden]
     assert reply.content == (TextBlock(text="Here."),)
     assert (reply.usage.input_tokens, reply.usage.output_tokens) == (22, 14)
 
