@@ -100,9 +100,10 @@ class Preparation:
             *served.descriptors(sorted(name for name in served.names if toolbox.get(name) is None)),
             *_finish_function(ask),
         )
-        if looked_up(tools):
-            known = {tool.name for tool in tools}
-            tools += self._toolbox.descriptors([name for name in (FIND_TOOLS, CALL_TOOL) if name not in known])
+        # By CALL_TOOL the model also calls tools of a group that it activates late.
+        more = (FIND_TOOLS, CALL_TOOL) if looked_up(tools) else (CALL_TOOL,) if ask.spec.tool_groups else ()
+        known = {tool.name for tool in tools} if more else set[str]()
+        tools += self._toolbox.descriptors([name for name in more if name not in known])
         root, nonce = await self._bind(ask)
         of_user = await found(self._rules, ask.user_id, ask.user_rules_digest)
         window = self._window(ask.spec)

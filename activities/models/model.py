@@ -160,6 +160,8 @@ class ModelRequest:
     """Set for a call whose answer a later attempt may fetch."""
     refused: frozenset[str] = frozenset()
     """What the provider has refused for this model, by the names of `requests.refused_parameters`."""
+    late_tools: Sequence[ToolDescriptor] = ()
+    """Tools that come where the hint with their names stands, for a model that takes them there. `tools` lacks them."""
     profile: ModelProfile | None = None
     """The profile, if the model was called by a profile's name. `activities.models.providers` sets it."""
 

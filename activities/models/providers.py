@@ -33,6 +33,7 @@ from longhaul.activities.models.profiles import (
     is_within,
     no_profile,
 )
+from longhaul.activities.models.requests.late_tools import LATE_TOOLS, placed, takes_late_tools
 from longhaul.activities.models.requests.refused_parameters import RefusedParameters
 from longhaul.activities.models.requests.thinking_origin import OF_MANY_VENDORS, origin_of
 from longhaul.activities.models.requests.tool_definitions import ToolNames, called_directly
@@ -248,6 +249,13 @@ class Providers:
         # A script is written with the tools' own names.
         scripted = PROVIDERS[called.name.provider].api == "script"
         names = ToolNames([] if scripted else [tool.name for tool in head])
+        native = takes_late_tools(PROVIDERS[called.name.provider].api, way[0], name)
+
+        async def ask(left: ModelRequest) -> ModelReply:
+            late = native and LATE_TOOLS not in left.refused
+            told = left if scripted else placed(left, head, native=late)
+            return await model.call(told, names.heard(on_delta))
+
         limit = KeyLimit() if scripted else self._limit_of(*way)
         let_in = await limit.enter()
         try:
@@ -256,7 +264,7 @@ class Providers:
                     called.name.provider,
                     way[0],
                     names.into(asked),
-                    lambda fit: self._refused.asked(way[0], fit, lambda left: model.call(left, names.heard(on_delta))),
+                    lambda fit: self._refused.asked(way[0], fit, ask),
                 )
                 return called_directly(names.out_of(reply), request.tools)
         except Exception as error:

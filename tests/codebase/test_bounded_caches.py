@@ -40,6 +40,7 @@ FILLED = {"Contexts._sessions", "Offloaders._opened", "ParkedRuns._waiting", "Sa
 BY_THEIR_OWN_NUMBER = {
     "Analyzers._found": "KEPT_FINDINGS",
     "AnthropicModel._answers": "ANSWERS_KEPT",
+    "_Shown._kept": "KEPT, the oldest goes: tests/activities/models/requests/test_late_tools.py",
     "Arrangements._kept": "MOST_KEPT and LARGEST_KEPT: tests/activities/models/requests/test_arrangement.py",
     **dict.fromkeys(("_Arrangement.turns", "_Arrangement._taken", "_Arrangement.call_ids"), "as `Arrangements._kept`"),
     "Connections._kept": "MOST_KEPT, and those that are under way: tests/workflows/workers/test_mcp_crowd.py",

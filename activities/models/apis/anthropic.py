@@ -5,7 +5,7 @@ Sources: platform.claude.com, "Messages", "Extended thinking", "Thinking in tool
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, assert_never
 
@@ -59,6 +59,7 @@ from longhaul.activities.models.requests.turns import (
     failed,
     left_out,
     parts_of,
+    tools_brought,
     turn_as_sent,
     wire_id,
     wire_schema,
@@ -73,11 +74,15 @@ from longhaul.agent.values.conversation.messages import (
     ToolCallBlock,
     ToolResultBlock,
 )
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 
 INTERLEAVED = "interleaved-thinking-2025-05-14"
 """The beta by which a Claude that is given a budget thinks between its calls too, and not at the first one alone."""
 BINDING_CONTROLS = "thinking-binding-controls-2026-08-01"
 """The beta that a request names which says what becomes of thoughts behind a changed beginning."""
+
+INLINE_TOOLS = "inline-tools-2026-09-15"
+"""The beta by which a message brings tools."""
 
 VERSION, BEDROCK_VERSION = "anthropic-version", "bedrock-2023-05-31"
 
@@ -153,8 +158,9 @@ def let_thoughts_be_dropped(payload: dict[str, Any]) -> None:
 def betas_of(payload: dict[str, Any], model: str) -> list[str]:
     """Those that Anthropic's own server has to be named for this request."""
     thinking = payload.get("thinking", {})
+    late = [INLINE_TOOLS] if any(message["role"] == "system" for message in payload["messages"]) else []
     betas = [INTERLEAVED] if thinking.get("type") == "enabled" and rules_of(model).thinking == "interleaved" else []
-    return [*betas, BINDING_CONTROLS] if "block_binding" in thinking else betas
+    return [*betas, *([BINDING_CONTROLS] if "block_binding" in thinking else []), *late]
 
 
 ANSWERS_KEPT = 1_000
@@ -173,7 +179,7 @@ def build_payload(
     `previous`: the id of the session's answer before, so that the server says what kept its cache from serving that
     request ("Cache diagnostics", platform.claude.com)."""
     rules, turns = rules_of(request.model), arrange(request.messages)
-    messages = _messages(turns, notes)
+    messages = _messages(turns, notes, tools_brought(turns, request.late_tools))
     mark = {"cache_control": _CACHE_MARK} if request.reads_cache else {}
     users = [place for place, message in enumerate(messages) if message["role"] == "user"]
     # Behind a prefix nobody reads the last turn again; the one before ends what the conversation's call has cached.
@@ -189,10 +195,7 @@ def build_payload(
     if request.system.strip():
         payload["system"] = [{"type": "text", "text": request.system, **mark}]
     if request.tools:
-        tools: list[dict[str, Any]] = []
-        for tool in request.tools:
-            described = {"description": tool.description} if tool.description else {}
-            tools.append({"name": tool.name, **described, "input_schema": wire_schema(tool)})
+        tools = [_tool(tool) for tool in request.tools]
         tools[-1] |= mark
         payload["tools"] = tools
         if request.no_calls:
@@ -216,17 +219,35 @@ def build_payload(
     return {name: value if name == "messages" else scrub_json(value) for name, value in payload.items()}
 
 
-def _messages(turns: Sequence[Turn], notes: list[str]) -> list[dict[str, Any]]:
+def _tool(tool: ToolDescriptor) -> dict[str, Any]:
+    described = {"description": tool.description} if tool.description else {}
+    return {"name": tool.name, **described, "input_schema": wire_schema(tool)}
+
+
+def _messages(
+    turns: Sequence[Turn], notes: list[str], brought: Mapping[int, Sequence[ToolDescriptor]]
+) -> list[dict[str, Any]]:
+    """`brought`: by the place of a turn the tools that it brings. They come behind all that the user says there, since
+    a `system` message stands between a user and the assistant, or last."""
     messages: list[dict[str, Any]] = []
-    for turn in turns:
+    added: list[dict[str, Any]] = []
+    for place, turn in enumerate(turns):
         for message in turn_as_sent(turn, ("messages",), _of_turn, notes):
+            if message["role"] == "assistant" and added and messages:
+                messages.append({"role": "system", "content": added})
+                added = []
             _append(messages, message)
+        added += [_addition(tool) for tool in brought.get(place, ())]
     if not messages or messages[0]["role"] != "user":
         messages.insert(0, {"role": "user", "content": [{"type": "text", "text": "(The conversation begins here.)"}]})
     if messages[-1]["role"] != "user":
         # A request that ends with the assistant asks it to continue its own words, which newer models refuse.
         _append(messages, {"role": "user", "content": [{"type": "text", "text": "(Continue.)"}]})
-    return messages
+    return [*messages, {"role": "system", "content": added}] if added else messages
+
+
+def _addition(tool: ToolDescriptor) -> dict[str, Any]:
+    return {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": _tool(tool)}}
 
 
 def _of_turn(turn: Turn, notes: list[str]) -> list[WireItem]:

@@ -56,12 +56,14 @@ from longhaul.activities.models.requests.turns import (
     arrange,
     left_out,
     parts_of,
+    tools_brought,
     turn_as_sent,
     wire_id,
     wire_schema,
     with_names,
 )
 from longhaul.agent.values.conversation.messages import TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock, Usage
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 
 PHASE, PHASES = "phase", ("commentary", "final_answer")
 """Of a message: models from gpt-5.3-codex on do worse where it does not come back."""
@@ -86,7 +88,7 @@ def build_payload(request: ModelRequest, notes: list[str], *, background: bool =
     if request.system.strip():
         payload["instructions"] = request.system
     if request.tools:
-        payload["tools"] = _tools(request)
+        payload["tools"] = _tools(request.tools)
         if request.no_calls:
             payload["tool_choice"] = "none"
         elif request.must_call:
@@ -137,7 +139,7 @@ def _reasons(request: ModelRequest) -> bool:
     return request.config.reasoning_effort is not None and rules_of(request.model).may_think
 
 
-def _tools(request: ModelRequest) -> list[dict[str, Any]]:
+def _tools(tools: Sequence[ToolDescriptor]) -> list[dict[str, Any]]:
     return [
         {
             "type": "function",
@@ -147,12 +149,18 @@ def _tools(request: ModelRequest) -> list[dict[str, Any]]:
             # Strict mode refuses schemas with optional fields, which most tools have.
             "strict": False,
         }
-        for tool in request.tools
+        for tool in tools
     ]
 
 
 def _items(request: ModelRequest, notes: list[str]) -> list[dict[str, Any]]:
-    items = [item for turn in arrange(request.messages) for item in turn_as_sent(turn, ("responses",), _of_turn, notes)]
+    turns = arrange(request.messages)
+    brought = tools_brought(turns, request.late_tools)
+    items: list[dict[str, Any]] = []
+    for place, turn in enumerate(turns):
+        items += turn_as_sent(turn, ("responses",), _of_turn, notes)
+        if place in brought:
+            items.append({"type": "additional_tools", "role": "developer", "tools": _tools(brought[place])})
     return [*items] or [{"role": "user", "content": "(The conversation begins here.)"}]
 
 

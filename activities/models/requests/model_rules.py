@@ -57,6 +57,8 @@ class ModelRules:
     """Whether it refuses its own thoughts after a changed beginning."""
     chat_tools: ChatTools = ""
     hears: bool = False
+    late_tools: bool = False
+    """Whether its maker's own API takes tools in the midst of messages."""
     wants_back: Literal["", "reasoning", "signature"] = ""
     """What each call of a conversation has to carry, also one of another model."""
     wants_answer: bool = False
@@ -258,6 +260,7 @@ def shared(group: Sequence[ModelRules]) -> ModelRules:
         forced=all(rules.forced for rules in group),
         binds=any(rules.binds for rules in group),
         hears=all(rules.hears for rules in group),
+        late_tools=all(rules.late_tools for rules in group),
         wants_answer=any(rules.wants_answer for rules in group),
         old_at_bedrock=all(rules.old_at_bedrock for rules in group),
         **{name: max((getattr(rules, name) for rules in group), key=order.index) for name, order in _ASCENDING.items()},

@@ -10,6 +10,7 @@ from typing import Any
 from longhaul.activities.models.failures.error_bodies import for_a_person
 from longhaul.activities.models.failures.failure_classification import refusal_in, said_of_request
 from longhaul.activities.models.model import ModelReply, ModelRequest
+from longhaul.activities.models.requests.late_tools import LATE_TOOLS
 
 EFFORT_NONE = "effort none"
 """The server takes the request with this effort alone."""
@@ -40,6 +41,7 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     BACKGROUND: ("background", "store"),
     OTHER_LIMIT: (),
     "cache marks": ("cache_control",),
+    LATE_TOOLS: ("tool_addition", "additional_tools"),
 }
 """By our name of it: the fields in which APIs have it, and by which their refusals name it."""
 _PATHS: Mapping[str, tuple[tuple[str, ...], ...]] = {
@@ -64,10 +66,11 @@ _BY_WORDS = (
     (OTHER_LIMIT, re.compile(r"use \W?max_completion_tokens", re.IGNORECASE)),
     ("summary", re.compile(r"reasoning.{0,3}summar", re.IGNORECASE)),
     ("encrypted", re.compile(r"encrypted.content is not supported", re.IGNORECASE)),
+    (LATE_TOOLS, re.compile(r"tool_addition|additional_tools|inline.tools|role '?\"?system", re.IGNORECASE)),
     (BACKGROUND, re.compile(r"background (?:mode|responses?)|zero.data.retention", re.IGNORECASE)),
 )
 """What refusals say that name no field, or one that is not to be left out."""
-_UNASKED = frozenset({EFFORT_NONE, OTHER_LIMIT, "summary", "encrypted", "stream_options", BACKGROUND})
+_UNASKED = frozenset({EFFORT_NONE, OTHER_LIMIT, "summary", "encrypted", "stream_options", BACKGROUND, LATE_TOOLS})
 """Nobody has asked for these, so that their absence is said once."""
 _STATUSES = frozenset({400, 422})
 _AT_ONCE = 4

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from longhaul.activities.models.model import ModelRequest
+from longhaul.activities.models.requests.late_tools import at_the_beginning
 from longhaul.activities.models.requests.model_rules import rules_of
 from longhaul.agent.entries import LeftOut
 from longhaul.agent.plain.values import OpenValue, chain_digest, digest_of
@@ -56,7 +57,8 @@ class Beginnings:
     @cached_property
     def _frame(self) -> str:
         """Asked for where there are thoughts alone: a system prompt is long."""
-        return digest_of([self._request.system, [[tool.name, tool.digest] for tool in self._request.tools]])
+        tools = at_the_beginning(self._request)
+        return digest_of([self._request.system, [[tool.name, tool.digest] for tool in tools]])
 
     def before(self, place: int) -> str:
         return digest_of([self._frame, self._chain[place - 1] if place else ""])[:_DIGEST_CHARS]

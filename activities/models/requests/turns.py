@@ -19,7 +19,7 @@ from operator import is_
 from typing import Any, TypeGuard, TypeVar, assert_never
 
 from longhaul.activities.models.model import AnswerSchema
-from longhaul.activities.models.requests.tool_definitions import sent_schema
+from longhaul.activities.models.requests.tool_definitions import sent_schema, wire_name
 from longhaul.agent.values.conversation.messages import (
     DataBlock,
     HintBlock,
@@ -53,6 +53,8 @@ class OutsideWords:
 @dataclass(slots=True)
 class UserTurn:
     said: list[OutsideWords] = field(default_factory=list)
+    brings: list[str] = field(default_factory=list)
+    """Names of tools that the model has from here on."""
     shown: "ShownTurn | None" = None
 
     def length(self) -> tuple[int, ...]:
@@ -102,6 +104,19 @@ def turn_as_sent(
         turn.shown = ShownTurn(form, turn.length(), show(turn, said), tuple(said))
     notes += turn.shown.notes
     return turn.shown.items
+
+
+def tools_brought(turns: Sequence[Turn], late: Sequence[ToolDescriptor]) -> dict[int, list[ToolDescriptor]]:
+    """The late tools by the place of the last turn that brings each."""
+    known = {tool.name: tool for tool in late}
+    last = {
+        wire_name(name): place for place, turn in enumerate(turns) if isinstance(turn, UserTurn) for name in turn.brings
+    }
+    brought: dict[int, list[ToolDescriptor]] = {}
+    for name, place in last.items():
+        if name in known:
+            brought.setdefault(place, []).append(known[name])
+    return brought
 
 
 def parts_of(content: str | Iterable[Part]) -> list[Part]:
@@ -241,6 +256,7 @@ class _Arrangement:
                 case ThinkingBlock():
                     self._assistant(block).blocks.append(block)
                 case HintBlock():
+                    self._user().brings += block.tools
                     self._user().said += [OutsideWords("", part) for part in parts_of(block.hint)]
                 case TextBlock() if not block.text.strip():
                     continue

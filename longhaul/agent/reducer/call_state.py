@@ -38,6 +38,7 @@ from longhaul.agent.values.permission import KEPT_DECISIONS, Approval, DecisionM
 from longhaul.agent.values.plans import PLAN_EXIT
 from longhaul.agent.values.spec.known_names import MCP
 from longhaul.agent.values.spec.mcp import CONNECTION, TOOLS_CHANGED, Sampled, server_of
+from longhaul.agent.values.tool_groups import hidden
 
 
 def approvals_with(
@@ -376,6 +377,9 @@ def _answer_call(session: SessionState, entry: CallAnswered) -> None:
         judge_again(session)
     if entry.groups is not None:
         were = (*session.context.shown_groups, *session.state.tool_context.activated_groups)
+        unseen = hidden(session.spec.tool_groups, were)
+        still = hidden(session.spec.tool_groups, (*were, *entry.groups))
+        reminder_state.tell_tools(session, entry, [name for name in unseen if name not in still])
         session.context.shown_groups = tuple(dict.fromkeys(group for group in were if group not in entry.groups))
         session.state.tool_context.activated_groups = entry.groups
     if entry.found:

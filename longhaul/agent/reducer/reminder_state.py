@@ -5,7 +5,7 @@ Reminders go to the end of the context, never to its beginning, where the provid
 again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from longhaul.agent import entries as e
 from longhaul.agent.entries import CallAnswered, Entry, Reminded
@@ -27,9 +27,11 @@ from longhaul.agent.values.conversation.prompt import (
     LIMIT_OF_FORM,
     LIMIT_REACHED,
     LIMIT_SOURCE,
+    added_tools,
     hint_message,
     new_prompt,
 )
+from longhaul.agent.values.conversation.tools import GENERATE_RESPONSE, ToolDescriptor
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.agent.values.plans import (
     CHANGING,
@@ -269,10 +271,12 @@ def apply(session: SessionState, entry: e.Prepared) -> None:
 def _take_beginning(session: SessionState, entry: e.Prepared) -> None:
     """What stands before the messages. Other tools rewrite it in any case, and a short context costs little to read
     again; else a new system prompt is told at the end, and what the provider has cached stays of use."""
-    provided, context = session.provided, session.context
+    provided = session.provided
     if entry.tools is None and provided.told is not None and entry.system_prompt is None:
         return
-    is_sent = context.cached_prefix.length > 0 and context.tokens > max(provided.fixed_tokens, KEPT_FROM_TOKENS)
+    is_sent = _is_worth_keeping(session)
+    if entry.tools is not None and entry.system_prompt is None and provided.told is None:
+        tell_tools(session, entry, _only_more(session, entry.tools))
     if entry.tools is None and entry.system_prompt is not None and is_sent:
         told = ToldPrompt(entry.system_prompt, entry.prompt_digest, entry.spec_digest, entry.fixed_tokens)
         provided.told = told
@@ -285,6 +289,29 @@ def _take_beginning(session: SessionState, entry: e.Prepared) -> None:
         provided.system_prompt, provided.prompt_digest = entry.system_prompt, entry.prompt_digest
     if entry.tools is not None:
         provided.tools = {tool.name: tool for tool in entry.tools}
+
+
+def _is_worth_keeping(session: SessionState) -> bool:
+    """Whether the messages that a provider has in its cache outweigh what stands before them."""
+    context = session.context
+    return context.cached_prefix.length > 0 and context.tokens > max(session.provided.fixed_tokens, KEPT_FROM_TOKENS)
+
+
+def tell_tools(session: SessionState, entry: Entry, names: Sequence[str]) -> None:
+    """Tell the model of more tools at the end of a long conversation, so that its beginning stays. In a short one, and
+    without `call_tool`, they go to the beginning. GENERATE_RESPONSE may have to be called, and stands there."""
+    tools = session.provided.tools
+    if names and CALL_TOOL in tools and GENERATE_RESPONSE not in names and _is_worth_keeping(session):
+        session.hear(stamped((added_tools(names),), entry))
+
+
+def _only_more(session: SessionState, tools: Sequence[ToolDescriptor]) -> list[str]:
+    """The names of new tools, where nothing else has changed of those that there were."""
+    now, before = {tool.name: tool for tool in tools}, session.provided.tools
+    hides = hidden(session.spec.tool_groups, session.state.tool_context.activated_groups)
+    if any(now.get(name) != tool for name, tool in before.items()):
+        return []
+    return [name for name in now if name not in before and name not in hides]
 
 
 def _take_hints(session: SessionState, entry: e.Prepared, *, again: bool = False) -> None:

@@ -2,7 +2,8 @@
 
 What stands in the head of a request is paid for in each call, and a change there costs the provider's cache of all that
 follows. So the head stays as it is, whatever the model finds: `find_tools` answers with schemas, at the end of the
-context, and `call_tool` calls a tool by its name. What the model says through `call_tool` is recorded as a call of that
+context, and `call_tool` calls a tool by its name. An agent with tool groups has `call_tool` for the groups that it
+activates late. What the model says through `call_tool` is recorded as a call of that
 tool, with its own arguments, before anybody looks at it: permission, previews and rules see nothing else.
 
 The index ranks by BM25 over names, descriptions and parameters, with endings cut off and words of one meaning taken
@@ -53,7 +54,7 @@ def head_of(tools: Sequence[ToolDescriptor]) -> tuple[ToolDescriptor, ...]:
     """What a request has in the place of these: those that are not looked up, and the list of the others."""
     away = {*looked_up(tools)}
     if not away:
-        return tuple(tool for tool in tools if tool.name not in (FIND_TOOLS, CALL_TOOL))
+        return tuple(tool for tool in tools if tool.name != FIND_TOOLS)
     named = _list_tools([tool for tool in tools if tool.name in away])
     return tuple(
         tool.model_copy(update={"description": f"{tool.description}\n\n{named}"}) if tool.name == FIND_TOOLS else tool

@@ -18,12 +18,23 @@ import pytest
 from longhaul.activities.models.apis.vendors import VENDORS, Sdk
 from longhaul.activities.models.profiles import KeyPlace, read_profiles
 from longhaul.activities.models.providers import PROVIDERS, Providers
+from longhaul.activities.models.requests import model_rules
 from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.values.plans import PLAN_TOOLS
 from longhaul.agent.values.spec.agent_spec import ContextConfig, ReActConfig
+from longhaul.agent.values.tool_groups import RESET, ToolGroup
 from longhaul.starter.client.session import Session
 from tests.activities.models.loops import is_mark
-from tests.activities.models.published.published import ANTHROPIC, CHAT, SERVERS, Body, Published
+from tests.activities.models.published.published import (
+    ANTHROPIC,
+    CHAT,
+    RESPONSES,
+    SERVERS,
+    Body,
+    Published,
+    functions,
+    late_in,
+)
 from tests.activities.models.published.published_page import RULES
 from tests.activities.models.published.test_published_rules import KINDS, Kind, rules_of
 from tests.activities.models.published.test_published_rules_of_vendors import KINDS as OF_VENDORS
@@ -35,6 +46,8 @@ pytestmark = [pytest.mark.server, pytest.mark.chaos, pytest.mark.timeout(300)]
 REPLIES, ROUNDS, AT_ONCE, INTERRUPTED = 5, 10, 3, 2
 LOW = ContextConfig(trigger_ratio=0.01, reserve_ratio=0.005)
 REUSED = 0.97
+LATE = "purge_one"
+"""A tool of a group that is switched on, off and on again."""
 SPARE = Kind(CHAT, "gpt-4o", "openai-chat", "api.openai.com/v1")
 SPARE_OF_CHAT = Kind(ANTHROPIC, "claude-sonnet-4-6", "anthropic", "api.anthropic.com")
 
@@ -52,6 +65,14 @@ class Hosts(Published):
 
     servers: dict[str, str] = field(default_factory=dict)
     """By model."""
+
+    def _calls(self, body: Body) -> list[Call]:
+        """A tool that came late is called where it stands, or else through `call_tool`."""
+        calls = super()._calls(body)
+        if any(name == LATE for _, name, _ in calls) and not is_offered(body):
+            assert "Call them by call_tool, each with arguments" in json.dumps(body)
+            return [(id_, "call_tool", {"tool": name, "arguments": given}) for id_, name, given in calls]
+        return calls
 
     def _answer(self, path: str, body: Body) -> bytes:
         self.rules = rules_of(self.servers[body["model"]])
@@ -89,6 +110,7 @@ def session_of(stage: Stage, kind: Kind) -> Session:
         model="it",
         model_config={"context_length": 200_000, "fallback_model": "spare", **thinks},
         tools=("fetch", *PLAN_TOOLS),
+        tool_groups={"cellar": ToolGroup(tools=[LATE], description="What lies below.")},
         agent_context={"repo_skills": True},
         react_config=ReActConfig(max_iters=ROUNDS),
     )
@@ -114,17 +136,25 @@ CHANGED_PLAN: Call = (
 )
 
 
+def chosen(reply: int, *groups: str) -> Call:
+    return (f"toolu_groups_{reply}", RESET, {"to_activate": list(groups)})
+
+
 def says_of(reply: int) -> list[Any]:
     says: list[Any] = [turn(reply, round_) for round_ in range(ROUNDS)]
     match reply:
         case 0:
             says[3] = PLAN
         case 1:
+            says[7], says[8] = chosen(reply, "cellar"), (f"toolu_late_{reply}", LATE, {"folder": "cellar"})
             says.insert(4, "away")
         case 2:
+            says[3] = chosen(reply)
             says.insert(7, "half")
         case 3:
             says[5] = CHANGED_PLAN
+        case 4:
+            says[6], says[7] = chosen(reply, "cellar"), (f"toolu_late_{reply}", LATE, {"folder": "cellar"})
     return says
 
 
@@ -166,6 +196,9 @@ async def test_no_request_is_refused_and_each_begins_as_the_last(unserved: Stage
     assert "Say much." in json.dumps(parts[1][0])
     assert is_marked(parts[INTERRUPTED][0]) == is_marked(parts[INTERRUPTED][-1])  # the summary's, which reads the cache
     assert "a hull" in json.dumps(own[-1])
+    assert json.dumps(own[-1]).count("purged cellar alone") == 1
+    native = kind.server in (ANTHROPIC, RESPONSES) and model_rules.rules_of(kind.model).late_tools
+    assert any(late_in(body) for body in own) is native
     kept = share_that_stays(own)
     print(f"\n{name_of(kind)}: {len(bodies)} requests, {kept:.2%} of the bytes that come again stay at the beginning")
     assert kept >= REUSED
@@ -173,6 +206,11 @@ async def test_no_request_is_refused_and_each_begins_as_the_last(unserved: Stage
 
 def is_marked(body: Body) -> bool:
     return "cache_control" in json.dumps(body) or "cachePoint" in json.dumps(body)
+
+
+def is_offered(body: Body) -> bool:
+    declared = [about for tool in body.get("tools", ()) for about in tool.get("functionDeclarations", ())]
+    return LATE in {about["name"] for about in (*(declared or functions(body)), *late_in(body))}
 
 
 def share_that_stays(bodies: Sequence[Body]) -> float:

@@ -108,7 +108,8 @@ async def test_the_model_is_sent_the_tools_of_active_groups_alone(stage: Stage) 
 
     assert done.get_text_content() == "I can write now."
     names = [[tool["function"]["name"] for tool in tools] for tools in (before, model.heard["tools"])]
-    assert names == [["fetch", "reset_equipped_tools"], ["fetch", "send", "courier", "reset_equipped_tools"]]
+    always = ["reset_equipped_tools", "call_tool"]
+    assert names == [["fetch", *always], ["fetch", "send", "courier", *always]]
     assert "- post: To write to people. (send, courier)" in before[1]["function"]["description"]
     assert before[1] == model.heard["tools"][3]
     assert (await session.state()).tool_context.activated_groups == ("post",)

@@ -43,7 +43,7 @@ async def test_a_plan_is_hinted_advanced_and_shown_and_costs_no_activity(stage: 
 
         assert [reply.get_text_content() for reply in (first, last)] == ["The keel is laid.", "Done."]
         offered = {tool["function"]["name"] for tool in model.heard["tools"]}
-        assert offered == {"fetch", "reset_equipped_tools", *PLAN_TOOLS}
+        assert offered == {"fetch", "reset_equipped_tools", "call_tool", *PLAN_TOOLS}
         heard = model.texts()
 
     asked = next(at for at, text in enumerate(heard) if "And the hull?" in text)

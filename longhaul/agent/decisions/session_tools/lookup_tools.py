@@ -39,7 +39,8 @@ def _no_such_tool(call: OpenCall, session: SessionState) -> CallAnswered:
     name = (parsed(call.input) or {}).get("tool")
     if not isinstance(name, str):
         return failed(call, "tool: the name of a tool is missing")
-    return failed(call, f"tool: there is no tool {name[:100]!r} to call; look it up by {FIND_TOOLS}")
+    hint = f"; look it up by {FIND_TOOLS}" if FIND_TOOLS in session.provided.tools else ""
+    return failed(call, f"tool: there is no tool {name[:100]!r} to call{hint}")
 
 
 FIND_TOOL = InWorkflowTool(
@@ -65,7 +66,9 @@ you want to do, or give names. Then call them by {CALL_TOOL}. What you have look
 
 CALL_BY_NAME = InWorkflowTool(
     name=CALL_TOOL,
-    description=f"Calls a tool that {FIND_TOOLS} lists. Look up its arguments first.",
+    description=f"""\
+Calls a tool that is not among yours at the beginning: one that {FIND_TOOLS} lists, or one that you were given later. \
+Give the arguments that its schema asks for.""",
     input_schema={
         "type": "object",
         "properties": {

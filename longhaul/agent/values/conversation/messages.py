@@ -141,6 +141,8 @@ class HintBlock(OpenValue):
     type: Literal["hint"] = "hint"
     hint: Given[str | tuple[TextBlock | DataBlock, ...], str | Sequence[TextBlock | DataBlock]]
     source: str | None = sparse(None)
+    tools: Many[str] = sparse(())
+    """Names of tools that the model has from here on, and not from the beginning of the conversation."""
 
 
 class ToolCallBlock(OpenValue):

@@ -85,8 +85,24 @@ TOP_LEVEL = ("anyOf", "oneOf", "allOf", "not", "enum", "const", "$ref")
 
 
 def functions(body: Body) -> list[Body]:
-    """Of the tools, whichever API they are for."""
-    return [tool.get("function", tool) for tool in body.get("tools", ())]
+    """Of the tools, whichever API they are for, and of those that came in the midst of messages."""
+    return [tool.get("function", tool) for tool in (*body.get("tools", ()), *late_in(body))]
+
+
+def late_in(body: Body) -> list[Body]:
+    """Anthropic's `tool_addition` and OpenAI's `additional_tools`."""
+    items = body.get("input", ())
+    named = [tool for item in items if item.get("type") == "additional_tools" for tool in item["tools"]]
+    defined = [block["tool"] for block in additions(body) if "definition" in block["tool"]]
+    return [*named, *(tool["definition"] for tool in defined)]
+
+
+def additions(body: Body) -> list[Body]:
+    """What Anthropic's `system` messages add."""
+    told = [message["content"] for message in body.get("messages", ()) if message["role"] == "system"]
+    return [
+        block for blocks in told if isinstance(blocks, list) for block in blocks if block["type"] == "tool_addition"
+    ]
 
 
 def schemas(body: Body) -> list[Body]:

@@ -11,6 +11,7 @@ from tests.activities.models.published.published import (
     Body,
     Rule,
     Sent,
+    additions,
     forces,
     functions,
     is_no_object,
@@ -135,6 +136,30 @@ def _is_no_image(block: dict[str, Any]) -> bool:
     return source["media_type"] not in kinds
 
 
+MIDST = f"{DOCS}build-with-claude/mid-conversation-system-messages"
+_TIDES = {"name": "tides", "input_schema": {"type": "object", "properties": {}}}
+_ADDED = {
+    "role": "system",
+    "content": [{"type": "tool_addition", "tool": {"type": "tool_definition", "definition": _TIDES}}],
+}
+
+
+def _is_misplaced(sent: Sent) -> bool:
+    roles = ["", *(message["role"] for message in sent.body["messages"]), ""]
+    return any(
+        role == "system" and (roles[at - 1] not in ("user", "system") or roles[at + 1] == "user")
+        for at, role in enumerate(roles)
+    )
+
+
+def _takes_system(sent: Sent) -> bool:
+    return _version(sent) >= (4, 8) or re.search(r"claude-(opus|fable|mythos)-5", sent.model) is not None
+
+
+def _declared(sent: Sent) -> set[str]:
+    return {about["name"] for about in functions(sent.body)}
+
+
 def _rule(name: str, source: str, words: str, breaks: Any, broken: Any, **more: Any) -> Rule:
     return Rule(name, (ANTHROPIC,), source, words, breaks, broken, **more)
 
@@ -173,8 +198,22 @@ RULES = (
     _rule("a user speaks first", API, "messages: first message must use the \"user\" role",
           lambda sent: sent.body["messages"][0]["role"] != "user", lambda body: body["messages"].pop(0)),
     _rule("a user speaks last (from 4.6 on)", OPUS, "This model does not support assistant message prefill.",
-          lambda sent: _version(sent) >= (4, 6) and sent.body["messages"][-1]["role"] != "user",
+          lambda sent: _version(sent) >= (4, 6) and sent.body["messages"][-1]["role"] == "assistant",
           _both(_OPUS, lambda body: body["messages"].append({"role": "assistant", "content": [{"type": "text", "text": "It"}]}))),
+    _rule("a `system` message comes after a user, and before the assistant or last", MIDST,
+          "messages.3: role 'system' must immediately follow a user message", _is_misplaced,
+          _both(_OPUS, lambda body: body["messages"].insert(1, _ADDED)), date="2026-11-30"),
+    _rule("`system` messages for models that take them", MIDST, "role 'system' is not supported on this model",
+          lambda sent: not _takes_system(sent) and any(message["role"] == "system" for message in sent.body["messages"]),
+          lambda body: body["messages"].append(_ADDED), date="2026-11-30"),
+    _rule("tools in a message are a beta that is named", MIDST, "messages.3.content.0: Input tag 'tool_addition' found using 'type' does not match any of the expected tags",
+          lambda sent: bool(additions(sent.body)) and "inline-tools-2026-09-15" not in sent.betas,
+          _both(_OPUS, lambda body: body["messages"].append(_ADDED)), date="2026-11-30"),
+    _rule("a tool that a message adds by name is declared", MIDST, "tool_reference_unresolved",
+          lambda sent: any(block["tool"]["name"] not in _declared(sent) for block in additions(sent.body)
+                           if block["tool"]["type"] == "tool_reference"),
+          _both(_OPUS, lambda body: body["messages"].append({"role": "system", "content": [
+              {"type": "tool_addition", "tool": {"type": "tool_reference", "name": "tides"}}]})), date="2026-11-30"),
     _rule("no blank text", f"{SEEN}23440", "messages: text content blocks must contain non-whitespace text",
           lambda sent: any(not block["text"].strip() for block in _blocks(sent, "text")), _block(0, 0, text=" \n")),
     _rule("no empty message", API, "messages: all messages must have non-empty content",

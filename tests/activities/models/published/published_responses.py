@@ -127,6 +127,8 @@ def _efforts_of_grok(model: str) -> tuple[str, ...]:
     )
 
 
+ADDED = "developers.openai.com/api/docs/guides/tools-tool-search"
+_MORE = {"type": "additional_tools", "role": "developer", "tools": [{**BODY["tools"][0], "name": "tides"}]}
 _OLD = _set(model="gpt-4.1")
 _ARRAY = {"type": "object", "properties": {"x": {"type": "array"}}}
 
@@ -180,6 +182,12 @@ RULES = (
           "Invalid 'tools[0].description': string too long. Expected a string with maximum length 1024, but got a string with length 4394 instead.",
           lambda sent: long_descriptions(sent.body), lambda body: body["tools"][0].update(description="x" * 1025),
           servers=(AZURE,), date="2026-11-24"),
+    _rule("`additional_tools` are the developer's", ADDED, "Invalid value: 'user'. Supported values are: 'developer'.",
+          lambda sent: any(item.get("role") != "developer" for item in _items(sent, "additional_tools")),
+          _both(_set(model="gpt-5.4"), lambda body: body["input"].append({**_MORE, "role": "user"})), date="2026-11-30"),
+    _rule("`additional_tools` from GPT-5.4 on", ADDED, "Invalid value: 'additional_tools'.",
+          lambda sent: bool(_items(sent, "additional_tools")) and not re.match(r"gpt-(5\.[4-9]|[6-9])", sent.model),
+          lambda body: body["input"].append(_MORE), date="2026-11-30"),
     _rule("cache keys of 64 characters at most", "github.com/theopenco/llmgateway/pull/3110",
           "Invalid 'prompt_cache_key': string too long. Expected a string with maximum length 64, but got a string with length 65 instead.",
           lambda sent: len(sent.body.get("prompt_cache_key", "")) > 64, _set(prompt_cache_key="k" * 65), date="2026-11-30"),
