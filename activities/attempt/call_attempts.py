@@ -154,7 +154,8 @@ class _Departing(ActivityInboundInterceptor):
             if not is_shut_down() or (isinstance(error, ApplicationError) and error.non_retryable):
                 # Without the frames below: its words say what happened, and around a failure of more than 4 kB the
                 # server puts words of its own.
-                raise error.with_traceback(None)
+                error.with_traceback(None)
+                raise
             await _tell_session(input.args)
             who = activity.client().identity
             # A `once` call may begin elsewhere after NotHere alone: that it has not started must stay to be seen.

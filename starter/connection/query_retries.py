@@ -23,7 +23,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from longhaul.workflows.contract import AHEAD, BLOBS_UNREACHABLE
 
-ASK_SECONDS = 60.0
+ASK_SECONDS = 90.0
 """Between queries of one who waits and hears nothing, each of which costs a worker's time, and is billed. Nearly all
 ends are told by the live stream, or seen in what the server knows."""
 

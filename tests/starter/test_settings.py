@@ -47,15 +47,15 @@ NO_NUMBER = (
     "LONGHAUL_ACTIVITY_SLOTS: Input should be a valid integer, unable to parse string as an integer (it is 'many'); "
     "set another value, or leave it out for the default, which is 100"
 )
-NO_LIVENESS = (
-    "LONGHAUL_LIVENESS: Input should be '', 'fast' or 'cheap', or Input should be a valid number, unable to parse "
-    "string as a number (it is 'slow'); set another value, or leave it out for the default"
+NO_WAY = (
+    "LONGHAUL_RETRIEVAL: Input should be 'hybrid' or 'vectors' (it is 'slow'); set another value, or leave it out for "
+    "the default, which is 'hybrid'"
 )
 
 
 @pytest.mark.parametrize(
     ("variable", "value", "sentence"),
-    [("LONGHAUL_ACTIVITY_SLOTS", "many", NO_NUMBER), ("longhaul_liveness", "slow", NO_LIVENESS)],
+    [("LONGHAUL_ACTIVITY_SLOTS", "many", NO_NUMBER), ("longhaul_retrieval", "slow", NO_WAY)],
 )
 def test_a_bad_value_is_refused_by_its_variable_with_the_value_and_a_remedy(
     monkeypatch: pytest.MonkeyPatch, variable: str, value: str, sentence: str

@@ -97,7 +97,6 @@ class Shop:
             KEY: os.environ[KEY],
             LEDGER: str(self.directory / "paid.jsonl"),
             "LONGHAUL_MODELS": json.dumps(team),
-            "LONGHAUL_LIVENESS": "fast",
         }
         return WorkerSettings(
             address=self.address,
