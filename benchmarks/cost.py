@@ -203,7 +203,7 @@ def section(cost: Cost) -> str:
     said = (
         f"`python -m benchmarks.cost`: replies of {cost.short.steps} and {cost.long.steps} steps on a worker "
         f"of its own, in each step a model of {MODEL_SECONDS:g} s and a command of {TOOL_SECONDS:g} s. *A step + what "
-        "a reply costs beside its steps*:"
+        "a reply costs in addition*:"
     )
     return "\n".join([said, "", *table(["", "a step + a reply"], rows)])
 

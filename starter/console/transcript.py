@@ -29,7 +29,6 @@ from longhaul.agent.values.conversation.messages import (
     ToolResultBlock,
     ToolResultState,
 )
-from longhaul.agent.values.conversation.tools import EFFECT_WORDS, Effect
 from longhaul.agent.views.session_views import BETWEEN
 from longhaul.agent.views.would_pass import WouldPass
 from longhaul.starter import render, render_pending
@@ -216,18 +215,11 @@ def waiting_row(call: PendingCall, row: Row | Status, link: str, root: Row | Non
     )
 
 
-_EFFECTS = {
-    EFFECT_WORDS[Effect.READ]: "only reads",
-    EFFECT_WORDS[Effect.IDEMPOTENT]: "runs again if a worker dies",
-    EFFECT_WORDS[Effect.ONCE]: "runs at most once",
-}
-
-
 def _effect_in_short(call: PendingCall) -> str:
     if call.waits_for not in ("person", "outside"):
         return ""
     seen = call.preview.effect if call.preview else "its tool is not known any more"
-    return _EFFECTS.get(seen, seen.partition(":")[0])
+    return seen.partition(":")[0]
 
 
 LINE_END = f"{OPEN}U+000A{CLOSE}"

@@ -77,7 +77,9 @@ def make(environment: Path, lock: Path, say: Callable[[str], None]) -> None:
         say(f"installing the {packages.total} packages of {lock.name} with {name}")
         settings = uv_settings(os.environ) if name == "uv" else {}
         try:
-            _run([*install, "--require-hashes", "-r", str(lock)], settings, packages)
+            # The lock names all of them. pip would look for the newest of one that another needs without the extras of
+            # its pin, and refuse it for having no hash.
+            _run([*install, "--no-deps", "--require-hashes", "-r", str(lock)], settings, packages)
             itself = ["--no-build-isolation", "--no-deps", "-e", "."]
             _run([*install, *itself], settings, Progress(say, "installing longhaul itself"))
         except NotInstalled as error:

@@ -79,7 +79,8 @@ def test_a_call_tells_how_it_ran_where_a_worker_ran_it() -> None:
     result = ToolResultBlock(id="a", name="Bash", output="")
     told = [with_ran(result, CallRun(effect=effect, seconds=took)) for effect, took in RUNS]
 
-    assert [how_it_ran(one) for one in told] == ["only reads, under 0.1 s", "safe to repeat, 2 min 5 s", "once"]
+    said = ["only reads, under 0.1 s", "runs again if a worker dies, 2 min 5 s", "runs at most once"]
+    assert [how_it_ran(one) for one in told] == said
     assert how_it_ran(result) == ""
     assert how_it_ran(result.model_copy(update={"metadata": {"ran": {"effect": "fast"}}})) == ""
     (call,) = calls_in([called("a"), AssistantMsg("tern", [told[0]], id="r-1")])

@@ -38,8 +38,8 @@ class Effect(StrEnum):
 
 EFFECT_WORDS = {
     Effect.READ: "only reads: it changes nothing",
-    Effect.IDEMPOTENT: "safe to repeat: it runs again if a worker dies",
-    Effect.ONCE: "once: it may have run if a worker dies, and is never repeated",
+    Effect.IDEMPOTENT: "runs again if a worker dies: twice has the same effect as once",
+    Effect.ONCE: "runs at most once: if a worker dies, nobody knows whether it ran",
 }
 """As people read them; what stands before the colon is enough for a list."""
 
