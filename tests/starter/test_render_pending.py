@@ -71,7 +71,7 @@ def test_a_previewed_call_shows_where_it_works_and_what_it_touches() -> None:
     shown, whole = printed(render_pending.pending_call(call)), printed(render_pending.pending_call(call, whole=True))
 
     assert shown.startswith("Bash  c-1\n  command\n  │ lsxxx")
-    assert "x; rm⟨U+202E⟩\n  once: it may have run if a worker dies, and is never repeated; in /site\n" in shown
+    assert "x; rm⟨U+202E⟩\n  runs at most once: if a worker dies, nobody knows whether it ran; in /site\n" in shown
     assert "  warning\n  │ it is dangerous: it is strange\n" in shown
     assert "  touches\n  │ write /etc/hosts (outside the workspace)\n" in shown
     assert shown.endswith("  this is shortened; --show shows all\n")
