@@ -177,6 +177,8 @@ async def _origins(visit: Visit, status: Status, call_ids: Collection[str]) -> d
                 break
             before = max(start - PAGE_MESSAGES, 0)
             part: Page = await visit.ask("transcript", {"from": before, "limit": start - before})
+            if part.next is not None and part.next < start:
+                break  # what is too large for one part would be skipped, and the request that stands there with it
             messages, start = [*part.messages, *messages], before
     except (WorkflowQueryFailedError, RPCError, Unavailable, Damaged, TimeoutError):
         return {}
