@@ -34,17 +34,20 @@ def model_failed(model: str, error: ActivityError) -> e.ModelFailed:
 
 def is_left(error: ActivityError) -> bool:
     """Whether the last attempt that there was ended with its worker: nothing has failed, so the step is taken again."""
-    return isinstance(error.cause, ApplicationError) and error.cause.type == LEAVING
+    cause = _cause(error)
+    return isinstance(cause, ApplicationError) and cause.type == LEAVING
 
 
 def is_out_of_budget(error: ActivityError) -> bool:
     """Whether no attempt was made any more, because those that were lost may have been billed."""
-    return isinstance(error.cause, ApplicationError) and error.cause.type == OUT_OF_BUDGET
+    cause = _cause(error)
+    return isinstance(cause, ApplicationError) and cause.type == OUT_OF_BUDGET
 
 
 def lost_attempts(error: ActivityError, most: int) -> int:
     """How many attempts of a call that gave no answer may have been billed. `most`: where nobody could say it."""
-    details = error.cause.details if isinstance(error.cause, ApplicationError) else ()
+    cause = _cause(error)
+    details = cause.details if isinstance(cause, ApplicationError) else ()
     told = details[-1].get(LOST_ATTEMPTS) if details and isinstance(details[-1], dict) else None
     return told if isinstance(told, int) else most
 
@@ -66,7 +69,8 @@ def checkpoint_failed(error: ActivityError, events: int) -> e.CheckpointFailed:
 def compression_failed(error: ActivityError, lost: int = 0) -> e.NotCompressed:
     """The context stays as it is. `lost`: attempts that may have been billed."""
     _let_cancellation_pass(error)
-    details = error.cause.details if isinstance(error.cause, ApplicationError) else ()
+    cause = _cause(error)
+    details = cause.details if isinstance(cause, ApplicationError) else ()
     paid = len(details) > 1 and LOST_ATTEMPTS not in details[1]
     usage = Usage.model_validate(details[1]) if paid else None
     return e.NotCompressed(error=error_info(error), usage=usage, lost_attempts=lost)

@@ -1,8 +1,8 @@
 """Leases of workers: each notes the calls that it runs where other workers look, and whoever finds that it died reads
 them there.
 
-`DirectoryLeases` is for processes that share a data directory. A worker holds the lock of its file as long as its
-process lives, and the kernel lets go of it with the process, so a death is certain and is seen at the next look.
+`DirectoryLeases` is for processes that share a data directory and a kernel. A worker holds the lock of its file as long
+as its process lives, and the kernel lets go of it with the process, so a death is certain and is seen at the next look.
 
 `stores.redis_leases` is for workers on different hosts.
 
@@ -16,9 +16,11 @@ import heapq
 import json
 import logging
 import os
+import platform
 import secrets
 import stat
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -29,6 +31,7 @@ from longhaul.stores.names import safe_name
 log = logging.getLogger(__name__)
 
 FOLDER = "leases"
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 SLOT_BYTES = 2048
 """A divisor of the size of a page: a kill never leaves half of a note."""
 MOST_SLOTS = 2_000
@@ -76,6 +79,14 @@ class Leases(Protocol):
     async def close(self) -> None: ...
 
 
+def _kernel() -> str:
+    """Of another host that shares the directory a lock may not be seen here: its workers would all look dead."""
+    try:
+        return safe_name(BOOT_ID.read_text(encoding="ascii").strip())
+    except OSError:
+        return safe_name(platform.node())
+
+
 def line_of(call: LeasedCall) -> bytes:
     told = {"token": base64.b64encode(call.token).decode("ascii"), "once": call.runs_once}
     return json.dumps(told).encode("ascii")
@@ -97,7 +108,7 @@ class DirectoryLeases:
 
     def __init__(self, data_dir: Path, key: str) -> None:
         """`key`: of the task queue, whose workers look after each other. The folder is made with the first call."""
-        self._folder = data_dir.absolute() / FOLDER / safe_name(key)
+        self._folder = data_dir.absolute() / FOLDER / _kernel() / safe_name(key)
         self._name = ""
         self._file: int | None = None
         self._slots = dict[LeasedCall, int]()
@@ -146,12 +157,13 @@ class DirectoryLeases:
 
     async def look(self, fail: Fail) -> bool:
         try:
-            for file, path in await self._threads.run(self._unlocked, ANSWER_SECONDS):
-                try:
+            async with AsyncExitStack() as opened:
+                found = await self._threads.run(self._unlocked, ANSWER_SECONDS)
+                for file, _ in found:
+                    opened.callback(os.close, file)
+                for file, path in found:
                     await fail(_noted(file))
                     path.unlink(missing_ok=True)
-                finally:
-                    os.close(file)
         except (OSError, TimeoutError) as error:
             raise LeasesUnavailable(f"the leases in {self._folder} can't be read: {error}") from error
         return True

@@ -21,7 +21,7 @@ from longhaul.stores.state.redis_connection import connect, target_of
 log = logging.getLogger(__name__)
 
 PREFIX = "longhaul:lease:"
-LOOKS = 4
+LOOKS = 5
 """How often the same number of a worker is seen until it counts as lost."""
 KEPT_SECONDS = 24 * 3600
 

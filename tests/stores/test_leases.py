@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from longhaul.stores import leases as leases_module
 from longhaul.stores.leases import (
     MOST_SLOTS,
     SLOT_BYTES,
@@ -28,6 +29,7 @@ QUEUE = "default/longhaul queue/1"
 DIES = """
 import asyncio, os, sys
 from pathlib import Path
+from longhaul.stores import leases as leases_module
 from longhaul.stores.leases import DirectoryLeases, LeasedCall
 from longhaul.stores.redis_leases import RedisLeases
 
@@ -75,9 +77,14 @@ async def gone(folder: Path, *calls: LeasedCall) -> None:
     leases = DirectoryLeases(folder, QUEUE)
     for call in calls:
         leases.hold(call)
-    (file,) = next((folder / "leases").iterdir()).iterdir()
+    (file,) = files(folder)
     shutil.copy(file, file.with_name("of-a-dead-one"))
     await leases.close()
+
+
+def files(folder: Path) -> list[Path]:
+    """Of all workers."""
+    return [path for path in (folder / "leases").rglob("*") if path.is_file()]
 
 
 class Found:
@@ -124,7 +131,7 @@ async def test_a_worker_that_lives_is_left_alone_and_one_that_stops_in_order_lea
 
     assert found.calls == []
     assert await found.after(looking) == set()
-    assert url or list(next((tmp_path / "leases").iterdir()).iterdir()) == []
+    assert url or files(tmp_path) == []
 
 
 async def test_workers_of_another_queue_do_not_look(tmp_path: Path) -> None:
@@ -133,6 +140,20 @@ async def test_workers_of_another_queue_do_not_look(tmp_path: Path) -> None:
 
     assert await Found().after(other) == set()
     await other.close()
+
+
+async def test_of_another_host_no_worker_is_taken_as_dead_for_its_lock_may_not_be_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "boot_id").write_text("7d1f0c1e-other\n")
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(leases_module, "BOOT_ID", tmp_path / "boot_id")
+        await gone(tmp_path, READ)
+    here = DirectoryLeases(tmp_path, QUEUE)
+
+    assert await Found().after(here) == set()
+    assert len(files(tmp_path)) == 1
+    await here.close()
 
 
 async def test_a_call_is_noted_again_in_the_place_of_one_that_has_ended(tmp_path: Path) -> None:
@@ -145,7 +166,7 @@ async def test_a_call_is_noted_again_in_the_place_of_one_that_has_ended(tmp_path
     leases.hold(LeasedCall(b"x" * SLOT_BYTES, runs_once=False))  # too long to be noted: the heartbeats are left
     leases.hold(READ)
 
-    (file,) = next((tmp_path / "leases").iterdir()).iterdir()
+    (file,) = files(tmp_path)
     assert call_in(file.read_bytes().partition(b"\n")[0]) == READ
     await leases.close()
 
@@ -157,7 +178,7 @@ async def test_a_call_is_noted_again_in_the_place_of_one_that_has_ended(tmp_path
 async def test_what_no_worker_has_written_is_passed_over(tmp_path: Path, rubbish: bytes) -> None:
     leases = DirectoryLeases(tmp_path, QUEUE)
     await gone(tmp_path, READ)
-    folder = next((tmp_path / "leases").iterdir())
+    folder = files(tmp_path)[0].parent
     (folder / "rubbish").write_bytes(rubbish)
     os.mkfifo(folder / "pipe")
     (folder / "folder").mkdir()
