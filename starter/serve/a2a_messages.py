@@ -1,4 +1,4 @@
-"""What a message of another agent brings: text, files and data for the model, or answers to what a task waits for.
+"""Reads a message of another agent: text, files and data for the model, or answers to what a task waits for.
 
 Nothing of it is fetched from elsewhere, and nothing but a data part with one of three keys is an answer.
 """

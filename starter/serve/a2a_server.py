@@ -83,7 +83,7 @@ from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from longhaul.starter.serve import acts
 from longhaul.starter.serve.a2a_messages import ANSWERS, FILES, TEXTS, answer_in, block_of, can_be_sent, session_name
-from longhaul.starter.serve.a2a_tasks import HAS_ENDED, JSON, Place, Update, place_of, replies_of, task_of, updates
+from longhaul.starter.serve.a2a_tasks import HAS_ENDED, JSON, TaskPlace, Update, place_of, replies_of, task_of, updates
 from longhaul.starter.serve.event_stream import SLOWEST_SECONDS, counted, gone
 from longhaul.starter.serve.problems import Problem, problem_of, wrong
 from longhaul.starter.serve.request_bodies import Decision, Requesting
@@ -139,7 +139,7 @@ async def answer(served: Served, caller: Caller, scope: Scope, receive: Receive,
         unreadable = JSONParseError(message=f"the body can't be read as JSON: {error}")
         await JSONResponse(build_error_response(None, unreadable))(scope, receive, send)
         return
-    work = asyncio.ensure_future(JsonRpcDispatcher(Requests(served, caller, agent)).handle_requests(request))
+    work = asyncio.ensure_future(JsonRpcDispatcher(TaskRequests(served, caller, agent)).handle_requests(request))
     leaving = asyncio.create_task(gone(receive))
     try:
         await asyncio.wait({work, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -219,7 +219,7 @@ def _errors() -> Iterator[None]:
         raise kind(harmless(problem.detail), data={"type": f"urn:longhaul:{problem.kind}"}) from error
 
 
-class Requests(RequestHandler):
+class TaskRequests(RequestHandler):
     """Requests of one caller to one agent. Nothing is kept when the request is over."""
 
     def __init__(self, served: Served, caller: Caller, agent: str) -> None:
@@ -316,12 +316,12 @@ class Requests(RequestHandler):
             more = str(start + size) if start + size < len(places) else ""
             return ListTasksResponse(tasks=tasks, next_page_token=more, page_size=size, total_size=len(places))
 
-    async def _places(self, context_id: str) -> Sequence[Place | Session]:
+    async def _places(self, context_id: str) -> Sequence[TaskPlace | Session]:
         """Where the tasks are, the newest first."""
         if context_id:
             session = self._session(context_id)
             try:
-                return [Place(session, one) for one in await replies_of(session, all_of_them=True)]
+                return [TaskPlace(session, one) for one in await replies_of(session, all_of_them=True)]
             except NoSession:
                 return []
         app, user = self._served.app, self._caller.user
@@ -329,14 +329,14 @@ class Requests(RequestHandler):
         own = [card for card in cards if card.agent == self._agent and not card.root_workflow_id]
         return [self._session(card.session_id) for card in own if card.user_id == user]
 
-    async def _listed(self, at: Place | Session) -> Task | None:
+    async def _listed(self, at: TaskPlace | Session) -> Task | None:
         """None of a session that has no task any more, or does not answer in time: it would keep all others back."""
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
-                if isinstance(at, Place):
+                if isinstance(at, TaskPlace):
                     return await task_of(at)
                 newest = await replies_of(at, all_of_them=False)
-                return await task_of(Place(at, newest[0])) if newest else None
+                return await task_of(TaskPlace(at, newest[0])) if newest else None
         except (NoSession, NoWorker, TaskNotFoundError, TimeoutError):
             return None
 
@@ -382,10 +382,10 @@ class Requests(RequestHandler):
     def _session(self, name: str) -> Session:
         return session_of(self._call(name))
 
-    def _place(self, task_id: str) -> Place:
+    def _place(self, task_id: str) -> TaskPlace:
         return place_of(task_id, self._session)
 
-    async def _task(self, place: Place) -> Task:
+    async def _task(self, place: TaskPlace) -> Task:
         async with asyncio.timeout(REQUEST_SECONDS):
             return await task_of(place)
 
@@ -394,7 +394,7 @@ class Requests(RequestHandler):
         if scope not in self._caller.scopes:
             raise Problem("forbidden", f"{what}: this needs a token with the scope {scope!r}")
 
-    async def _updates(self, place: Place, start: int, *, to_the_end: bool) -> AsyncGenerator[Update]:
+    async def _updates(self, place: TaskPlace, start: int, *, to_the_end: bool) -> AsyncGenerator[Update]:
         call = self._call(place.session.id)
 
         async def take(reader: Until | Following) -> list[AgentEvent] | None:
@@ -405,7 +405,7 @@ class Requests(RequestHandler):
                 async for update in told:
                     yield update
 
-    async def _take(self, params: SendMessageRequest) -> Place:
+    async def _take(self, params: SendMessageRequest) -> TaskPlace:
         """The task that a message begins, joins or answers. Raises Problem, A2AError and Refused."""
         message, wanted = params.message, params.configuration
         if wanted.HasField("task_push_notification_config"):
@@ -426,7 +426,7 @@ class Requests(RequestHandler):
                 raise wrong("message.parts", "", "send answers in a message of their own, without text and files")
             return await self._answer(message, answers)
 
-    async def _ask(self, message: Message) -> Place:
+    async def _ask(self, message: Message) -> TaskPlace:
         self._check_scope("SendMessage", "answer")
         content = UserMsg("user", [block_of(number, part) for number, part in enumerate(message.parts)])
         name = session_name(message)
@@ -434,9 +434,9 @@ class Requests(RequestHandler):
         body = Submit(messages=(content,), request_id=message.message_id, when="now" if joins else "queue")
         _, taken = await acts.message(call := self._call(name, body))
         # Also where it joins the task's reply. That may end before the model has read it; then it has its own.
-        return Place(session_of(call), taken.reply_id)
+        return TaskPlace(session_of(call), taken.reply_id)
 
-    async def _takes_text(self, place: Place, message: Message) -> bool:
+    async def _takes_text(self, place: TaskPlace, message: Message) -> bool:
         """Whether the message joins the task's reply. Raises A2AError where it can't come of a message any more."""
         found = await place.session.result(place.reply_id)
         if found.status == "unknown":
@@ -456,7 +456,7 @@ class Requests(RequestHandler):
             )
         return found.status != "queued"
 
-    async def _answer(self, message: Message, answers: Sequence[tuple[str, object]]) -> Place:
+    async def _answer(self, message: Message, answers: Sequence[tuple[str, object]]) -> TaskPlace:
         if not message.task_id:
             raise wrong("message.taskId", "", "an answer needs the id of the task that waits")
         place = self._place(message.task_id)
@@ -477,7 +477,7 @@ class Requests(RequestHandler):
                     raise
         return place
 
-    async def _has_decided(self, place: Place, body: object) -> bool:
+    async def _has_decided(self, place: TaskPlace, body: object) -> bool:
         """Whether the caller has decided just so before: a message that comes twice is taken once."""
         if not isinstance(body, Decision):
             return False

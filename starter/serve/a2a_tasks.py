@@ -73,7 +73,7 @@ _ANSWERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TaskPlace:
     """Where a task is."""
 
     session: Session
@@ -84,15 +84,15 @@ class Place:
         return f"{self.session.id}/{self.reply_id}"
 
 
-def place_of(task_id: str, session: Callable[[str], Session]) -> Place:
+def place_of(task_id: str, session: Callable[[str], Session]) -> TaskPlace:
     """Raises TaskNotFoundError for what is no id of a task."""
     name, _, reply_id = task_id.rpartition("/")
     if not name or not _REPLY_ID.fullmatch(reply_id):
         raise TaskNotFoundError(f"id: there is no task {task_id[:200]!r} here")
-    return Place(session(name), reply_id)
+    return TaskPlace(session(name), reply_id)
 
 
-async def task_of(place: Place) -> Task:
+async def task_of(place: TaskPlace) -> Task:
     """The task as it is now. Raises TaskNotFoundError and NoSession."""
     session, found = place.session, await place.session.result(place.reply_id)
     if found.status == "unknown":
@@ -119,7 +119,7 @@ async def _asked(session: Session, found: ReplyResult) -> Sequence[PendingCall]:
     return await session.tree.standing_still() if found.delegates else ()
 
 
-async def _ended(place: Place, message: Msg) -> Task:
+async def _ended(place: TaskPlace, message: Msg) -> Task:
     reason = message.finished_reason or FinishedReason.ERROR
     said = [message.error.message if message.error is not None else f"the reply has ended: {reason.value}"]
     said = [] if reason is FinishedReason.COMPLETED else said
@@ -162,7 +162,7 @@ def _data(value: dict[str, Any]) -> Part:
     return Part(data=ParseDict(value, Value()), media_type=JSON)
 
 
-def _task(place: Place, status: TaskStatus, parts: Sequence[Part], at: str, reply: Msg | None) -> Task:
+def _task(place: TaskPlace, status: TaskStatus, parts: Sequence[Part], at: str, reply: Msg | None) -> Task:
     """`parts`: what the status says. `at`: ISO time of it; empty where nobody knows."""
     if parts:
         # Asked for twice it is the same message, so its id follows from what it says.
@@ -202,7 +202,7 @@ NextEvents = Callable[[Until | Following], Awaitable[list[AgentEvent] | None]]
 class _Streamed:
     """What was streamed of a task's artifact, so that its end tells only what was not."""
 
-    place: Place
+    place: TaskPlace
     text: str = ""
     _apart: bool = False
     _told: ToldOnce = field(default_factory=ToldOnce)
@@ -247,7 +247,7 @@ class _Streamed:
         )
 
 
-async def updates(place: Place, start: int, take: NextEvents, *, to_the_end: bool) -> AsyncGenerator[Update]:
+async def updates(place: TaskPlace, start: int, take: NextEvents, *, to_the_end: bool) -> AsyncGenerator[Update]:
     """The task as it is, and then what happens to it: until it has ended, or, unless `to_the_end`, waits for somebody.
 
     `start`: number of the session's first event that may not be in the task as it is. A task that sleeps is over too,
@@ -276,7 +276,7 @@ async def updates(place: Place, start: int, take: NextEvents, *, to_the_end: boo
             return
 
 
-async def _something_came(place: Place, start: int, take: NextEvents) -> bool:
+async def _something_came(place: TaskPlace, start: int, take: NextEvents) -> bool:
     """Once the session records something more; False when the server is about to end."""
     async with aclosing(place.session.following(start, live=False, shown=False)) as following:
         events: list[AgentEvent] | None = []

@@ -99,7 +99,7 @@ def is_command(line: str) -> bool:
     while (below := getattr(command, "commands", {})) and words and words[0] in below:
         command = below[words.pop(0)]
     flags = {name for each in command.params for name in (*each.opts, *each.secondary_opts)} | {"--help"}
-    named = re.findall(r"(?<![\w-])--[a-z][a-z-]*", " ".join(words))
+    named = re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", " ".join(words))
     return set(named) <= flags and not (below and words and words[0].isalpha())
 
 

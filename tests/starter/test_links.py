@@ -1,10 +1,9 @@
 """Links from a session to where else it can be seen."""
 
 import pytest
-from pydantic import ValidationError
 
 from longhaul.starter.links import NAMES, links
-from longhaul.starter.settings import Settings
+from longhaul.starter.settings import BadVariable, Settings
 
 VALUES = dict.fromkeys(NAMES, "") | {
     "conversation": 'night"&x={y}',
@@ -60,7 +59,7 @@ def test_without_settings_there_are_none() -> None:
     ],
 )
 def test_what_is_no_address_is_refused(name: str, given: str, said: str) -> None:
-    with pytest.raises(ValidationError, match=name) as refused:
+    with pytest.raises(BadVariable, match=name) as refused:
         Settings.model_validate({name: given})
 
     assert said in str(refused.value)

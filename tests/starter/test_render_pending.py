@@ -97,7 +97,7 @@ def test_what_would_change_is_shown_once_and_all_of_it_on_demand() -> None:
     assert shown.count("brand new") == 1
     assert "  file_path\n  │ /w/a.py\n  old_string: in the change below\n  new_string: in the change below\n" in shown
     assert "  replace_all\n  │ false\n" in shown
-    assert "runs again if a worker dies: twice has the same effect as once; in /w\n" in shown
+    assert "runs again if a worker dies; in /w\n" in shown
     assert whole.count("brand new") == 2
     assert render_pending.is_cut(call)
 

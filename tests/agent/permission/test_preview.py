@@ -100,7 +100,7 @@ def test_findings_say_where_it_works_and_what_is_dangerous() -> None:
 
     shown = preview("{}", analysis, Effect.ONCE)
 
-    assert shown.effect.startswith("once")
+    assert shown.effect.startswith("runs at most once")
     assert shown.cwd == "/site"
     assert [(part.name, part.text) for part in shown.findings] == [
         ("warning", "it contains a here-document, which can't be judged without running it"),

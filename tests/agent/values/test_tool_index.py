@@ -79,7 +79,7 @@ def test_short_tools_are_sent_whole_and_the_lookup_is_not_offered() -> None:
     few = (READ, tool("mcp__shop__price", 1_000))
 
     assert looked_up(few) == ()
-    assert head_of((*few, *LOOKUP)) == few
+    assert head_of((*few, LOOKUP[0])) == few
 
 
 def test_forty_thousand_characters_of_tools_are_sent_whole_and_more_are_not() -> None:

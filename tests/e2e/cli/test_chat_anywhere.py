@@ -126,7 +126,7 @@ def test_what_changes_a_session_is_typed_anywhere(cli: Cli, columns: int, term: 
             ("/model scripted:other.jsonl\r", "from the next step on: model"),
             ("/model\r", "other.jsonl\n"),
             ("greet\r", QUESTION),
-            ("", "again if a\n    worker dies;" if bells else "again if a worker dies;"),
+            ("", "again if a worker dies;"),
             (f"y{enter}", last),
             ("/cost\r", "model calls"),
         )

@@ -38,7 +38,7 @@ async def heard_bytes(stage: Stage, workflow_id: str) -> int:
 
 async def test_an_answer_that_its_worker_took_along_is_named_in_the_use(unserved: Stage) -> None:
     stage = unserved
-    line = {"text": "A long story of whales. " * 4, "chunk_chars": 4, "delay_ms": 150, "usage": USAGE}
+    line = {"text": "A long story of whales. " * 30, "chunk_chars": 6, "delay_ms": 150, "usage": USAGE}
     session = stage.session(line, {"text": "The end.", "usage": USAGE})
     first = stage.worker_settings
     async with worker(first) as killed:

@@ -38,7 +38,7 @@ class Effect(StrEnum):
 
 EFFECT_WORDS = {
     Effect.READ: "only reads: it changes nothing",
-    Effect.IDEMPOTENT: "runs again if a worker dies: twice has the same effect as once",
+    Effect.IDEMPOTENT: "runs again if a worker dies",
     Effect.ONCE: "runs at most once: if a worker dies, nobody knows whether it ran",
 }
 """As people read them; what stands before the colon is enough for a list."""

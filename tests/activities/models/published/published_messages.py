@@ -202,7 +202,7 @@ RULES = (
           _both(_OPUS, lambda body: body["messages"].append({"role": "assistant", "content": [{"type": "text", "text": "It"}]}))),
     _rule("a `system` message comes after a user, and before the assistant or last", MIDST,
           "messages.3: role 'system' must immediately follow a user message", _is_misplaced,
-          _both(_OPUS, lambda body: body["messages"].insert(1, _ADDED)), date="2026-11-30"),
+          _both(_OPUS, lambda body: body["messages"].insert(2, _ADDED)), date="2026-11-30"),
     _rule("`system` messages for models that take them", MIDST, "role 'system' is not supported on this model",
           lambda sent: not _takes_system(sent) and any(message["role"] == "system" for message in sent.body["messages"]),
           lambda body: body["messages"].append(_ADDED), date="2026-11-30"),
