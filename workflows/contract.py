@@ -252,7 +252,7 @@ class PendingCall(OpenValue):
     """The arguments as JSON, as they would run."""
     waits_for: str
     """`person`: waits for an approval. `outside`: waits for the result of an external tool. `resolution`: the outcome
-    is unknown, and somebody has to resolve it. `wake-up`: sleeps until `wakes_at`, or until somebody sends its `event`.
+    is unknown, and somebody has to resolve it. `event`: sleeps until `wakes_at`, or until somebody sends its `event`.
     `budget`: no call; the reply needs more than the session may spend."""
     reason: str = sparse("")
     risk: str = sparse("")

@@ -83,7 +83,17 @@ from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from longhaul.starter.serve import acts
 from longhaul.starter.serve.a2a_messages import ANSWERS, FILES, TEXTS, answer_in, block_of, can_be_sent, session_name
-from longhaul.starter.serve.a2a_tasks import HAS_ENDED, JSON, TaskPlace, Update, place_of, replies_of, task_of, updates
+from longhaul.starter.serve.a2a_tasks import (
+    HAS_ENDED,
+    JSON,
+    TaskPlace,
+    Update,
+    needs_answer,
+    place_of,
+    replies_of,
+    task_of,
+    updates,
+)
 from longhaul.starter.serve.event_stream import SLOWEST_SECONDS, counted, gone
 from longhaul.starter.serve.problems import Problem, problem_of, wrong
 from longhaul.starter.serve.request_bodies import Decision, Requesting
@@ -448,8 +458,7 @@ class TaskRequests(RequestHandler):
             raise UnsupportedOperationError(
                 "message.taskId: the task has ended; send the message with its contextId, and without a taskId"
             )
-        waits_for = {call.waits_for for call in await place.session.pending()} if found.status == "waiting" else set()
-        if waits_for - {"wake-up"}:
+        if found.status == "waiting" and needs_answer(await place.session.pending()):
             raise InvalidParamsError(
                 "message.parts: the task waits for an answer, and text is none; send a data part as the message of its "
                 "status says"

@@ -5,7 +5,7 @@ no server keeps any. What waits for somebody says so in words and as data; an un
 """
 
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -101,7 +101,7 @@ async def task_of(place: TaskPlace) -> Task:
         return await _ended(place, found.message)
     calls = await _asked(session, found)
     state = TaskState.TASK_STATE_SUBMITTED if found.status == "queued" else TaskState.TASK_STATE_WORKING
-    if any(call.waits_for in _ANSWERS for call in calls):
+    if needs_answer(calls):
         state = TaskState.TASK_STATE_INPUT_REQUIRED
     parts = [_text("\n".join(map(_in_words, calls)))] if calls else []
     if state == TaskState.TASK_STATE_INPUT_REQUIRED:
@@ -110,6 +110,11 @@ async def task_of(place: TaskPlace) -> Task:
         parts.append(_text(why))
     at = max((call.asked_at for call in calls), default="")
     return _task(place, TaskStatus(state=state), parts, at, found.message)
+
+
+def needs_answer(calls: Iterable[PendingCall]) -> bool:
+    """Whether one of them does more than sleep."""
+    return any(call.waits_for in _ANSWERS for call in calls)
 
 
 async def _asked(session: Session, found: ReplyResult) -> Sequence[PendingCall]:

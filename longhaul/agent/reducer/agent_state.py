@@ -92,7 +92,7 @@ class OpenCall(Living):
 
     @property
     def waits_for(self) -> Literal["person", "outside", "event"] | None:
-        """Whose answer it waits for: a decision of a person, a result from outside, or nobody's. `wake-up`: it sleeps,
+        """Whose answer it waits for: a decision of a person, a result from outside, or nobody's. `event`: it sleeps,
         until the time comes or somebody tells of its event."""
         match self.state:
             case ToolCallState.ASKING:

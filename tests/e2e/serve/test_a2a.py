@@ -390,6 +390,17 @@ async def test_text_for_a_task_that_works_becomes_part_of_it(tmp_path: Path, des
     assert joined.id != working.id
 
 
+async def test_a_task_that_only_sleeps_is_woken_by_text(tmp_path: Path, desk: dict[str, str]) -> None:
+    naps = {"tool_calls": [{"name": "sleep", "input": {"for": "1h"}}]}
+    agent(tmp_path, naps, {"text": "Awake."}, more='tools = ["sleep"]')
+    async with published(tmp_path, desk) as one, peer(one.url) as robot:
+        asleep = await robot.send("Wait for me")
+        joined = await robot.send("Still there?", task_id=asleep.id)
+
+    assert (word(asleep), word(joined), text(joined)) == ("working", "completed", "Awake.")
+    assert "sleeps until" in says(asleep)
+
+
 async def test_a_task_outlives_its_server_and_its_worker(tmp_path: Path, temporal_server: DevServer) -> None:
     once = uuid4().hex
     agent(tmp_path, {"text": LONG, **SLOWLY}, WANTS_TO_EDIT, {"text": "Greeted."})
