@@ -80,7 +80,7 @@ class WorkerLeases(Interceptor):
                 await leases.close()
 
     async def _watch(self, leases: Leases) -> None:
-        """Until it is cancelled, whatever befalls the store: who gave up would never again notice a death at once."""
+        """Until it is cancelled, whatever the store does: a worker that gave up would notice no more deaths at once."""
         told = ""
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Leases of workers: each notes the calls that it runs where other workers look, and whoever finds that it died reads
+"""Leases of workers: each notes the calls that it runs where other workers look. A worker that finds that it died reads
 them there.
 
 `DirectoryLeases` is for processes that share a data directory and a kernel. A worker holds the lock of its file as long
@@ -140,13 +140,13 @@ class DirectoryLeases:
     def _open(self) -> None:
         """Locked before it has its name: another worker must not find it without a lock."""
         self._name = f"{os.getpid()}-{secrets.token_hex(4)}"
-        begun = self._folder / f".{self._name}"
+        temporary = self._folder / f".{self._name}"
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            file = os.open(begun, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+            file = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                begun.rename(self._folder / self._name)
+                temporary.rename(self._folder / self._name)
             except OSError:
                 os.close(file)
                 raise

@@ -1,8 +1,8 @@
 """Leases of workers on different hosts, in Redis: a worker counts up while it runs calls.
 
-Whoever has seen the same number at several looks takes that worker as lost. It may only have stalled, or have lost its
-way to Redis, so calls that must not run twice are never noted here, and a worker that was taken as lost hears of it.
-No clock of one machine is compared with that of another.
+Another worker that has seen the same number at several looks takes that worker as lost. It may only have stalled, or
+have lost its way to Redis, so calls that must not run twice are never noted here, and a worker that was taken as lost
+hears of it. No clock of one machine is compared with that of another.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class RedisLeases:
         """`key`: of the task queue, whose workers look after each other. Connects with the first look."""
         target, prefix = target_of(url)
         self._client, self._beside = connect(target)
-        self._place = "Redis at " + ",".join(f"{host}:{port}" for host, port in target.nodes)
+        self._place = f"Redis at {target.hosts}"
         self._key = f"{prefix or PREFIX}{safe_name(key)}"
         self._name = secrets.token_hex(8)
         self._number = 0

@@ -43,7 +43,7 @@ class RedisBlobs:
         self._prefix = prefix or PREFIX
         self._answer_seconds = answer_seconds
         self._free = asyncio.Semaphore(AT_ONCE)
-        self._place = "Redis at " + ",".join(f"{host}:{port}" for host, port in target.nodes)
+        self._place = f"Redis at {target.hosts}"
 
     @property
     def place(self) -> str:

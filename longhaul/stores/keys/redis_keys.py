@@ -46,7 +46,7 @@ class RedisKeys:
         self._answer_seconds = answer_seconds
         begin = prefix or PREFIX
         self._keys, self._owners = f"{begin}{{keys}}", f"{begin}{{keys}}:owners"
-        self._place = "Redis at " + ",".join(f"{host}:{port}" for host, port in target.nodes)
+        self._place = f"Redis at {target.hosts}"
 
     @property
     def place(self) -> str:

@@ -117,8 +117,7 @@ class RedisOffloader:
 
     def _address(self, key: str) -> str:
         scheme = "rediss" if self._target.login.get("ssl") else "redis"
-        places = ",".join(f"{host}:{port}" for host, port in self._target.nodes)
-        return f"{scheme}://{places}/{self._target.login.get('db', 0)}/{key}"
+        return f"{scheme}://{self._target.hosts}/{self._target.login.get('db', 0)}/{key}"
 
 
 KEYS_AT_ONCE = 500

@@ -41,6 +41,11 @@ class Target:
     """`db`, `username`, `password`, and what TLS needs."""
     master: str = ""
 
+    @property
+    def hosts(self) -> str:
+        """As errors and addresses name them, without the login."""
+        return ",".join(f"{host}:{port}" for host, port in self.nodes)
+
 
 def target_of(url: str) -> tuple[Target, str]:
     """What a URL names, and the key prefix in its query, if any. Raises BadStoreSetting, never with a password."""

@@ -62,8 +62,7 @@ class RedisStorage(StateStore):
         self._client, self._beside = connect(target)
         self._prefix = key_prefix
         self._answer_seconds = answer_seconds
-        named = ",".join(f"{host}:{port}" for host, port in target.nodes)
-        self._where = f"the Redis store at {named}"
+        self._where = f"the Redis store at {target.hosts}"
 
     @classmethod
     def from_url(cls, url: str, *, key_prefix: str = PREFIX, answer_seconds: float = ANSWER_SECONDS) -> Self:

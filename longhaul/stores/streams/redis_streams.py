@@ -38,7 +38,7 @@ class RedisStreams:
         self._client, self._beside = connect(target)
         self._prefix = prefix or PREFIX
         self._address = without_login(url)
-        self._place = "Redis at " + ",".join(f"{host}:{port}" for host, port in target.nodes)
+        self._place = f"Redis at {target.hosts}"
 
     @property
     def address(self) -> str:
