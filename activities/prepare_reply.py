@@ -102,7 +102,7 @@ class Preparation:
         )
         # By CALL_TOOL the model also calls tools of a group that it activates late.
         more = (FIND_TOOLS, CALL_TOOL) if looked_up(tools) else (CALL_TOOL,) if ask.spec.tool_groups else ()
-        known = {tool.name for tool in tools} if more else set[str]()
+        known = {tool.name for tool in tools}
         tools += self._toolbox.descriptors([name for name in more if name not in known])
         root, nonce = await self._bind(ask)
         of_user = await found(self._rules, ask.user_id, ask.user_rules_digest)

@@ -26,12 +26,7 @@ from longhaul.workflows.contract import TASK_QUEUE
 
 OF_A_FOLDER = frozenset(
     {
-        *(
-            "build",
-            "deployment",
-            "graceful_shutdown_timeout",
-            "grpc_compression",
-        ),
+        *("build", "deployment", "graceful_shutdown_timeout", "grpc_compression"),
         *("model", "search_attributes", "task_queue"),
     }
 )

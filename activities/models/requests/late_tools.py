@@ -42,7 +42,7 @@ def at_the_beginning(request: ModelRequest) -> Sequence[ToolDescriptor]:
 def placed(request: ModelRequest, own: Sequence[ToolDescriptor], *, native: bool) -> ModelRequest:
     """The request, its late tools where they came. `own`: the tools by their own names; those of the request have the
     names that they are sent by."""
-    brought = {wire_name(name): name for name in _brought(replace(request, tools=own))}
+    brought = {wire_name(name) for name in _brought(replace(request, tools=own))}
     late = tuple(tool for tool in request.tools if tool.name in brought and tool.name != request.must_call)
     if not late:
         return request
@@ -53,13 +53,15 @@ def placed(request: ModelRequest, own: Sequence[ToolDescriptor], *, native: bool
     return replace(request, tools=placed_tools, messages=_SHOWN.of(request.messages, own))
 
 
-def _brought(request: ModelRequest) -> dict[str, int]:
-    """Names of late tools that are offered, each with the place of the last message that brought it."""
-    if not any(tool.name == CALL_TOOL for tool in request.tools):
-        return {}
+def _brought(request: ModelRequest) -> set[str]:
+    """Names of late tools that are offered."""
     offered = {tool.name for tool in request.tools}
-    hints = ((at, name) for at, message in enumerate(request.messages) for name in _names_in(message))
-    return {name: at for at, name in hints if name in offered}
+    return offered & _places(request.messages).keys() if CALL_TOOL in offered else set()
+
+
+def _places(messages: Sequence[Msg]) -> dict[str, int]:
+    """By name of a late tool, the place of the last message that brings it."""
+    return {name: at for at, message in enumerate(messages) for name in _names_in(message)}
 
 
 def _names_in(message: Msg) -> Iterator[str]:
@@ -79,7 +81,7 @@ class _Shown:
 
     def of(self, messages: Sequence[Msg], tools: Sequence[ToolDescriptor]) -> list[Msg]:
         known = {tool.name: tool for tool in tools}
-        last = {name: at for at, message in enumerate(messages) for name in _names_in(message)}
+        last = _places(messages)
         told = list(messages)
         for place in sorted(set(last.values())):
             brought = [known[name] for name, at in last.items() if at == place and name in known]

@@ -134,20 +134,19 @@ LIMIT_OF_FORM = (
 
 
 LONGHAUL = "longhaul"
-"""Whoever says what no person has said."""
+"""Sender of what no person has said."""
 
 
-def hint_message(hint: str, source: str) -> Msg:
+def hint_message(hint: str, source: str, tools: Sequence[str] = ()) -> Msg:
     """Words for the model that no person said, for the end of the context: in the system prompt they would make the
     provider read everything again."""
-    return Msg(name=LONGHAUL, role="user", content=(HintBlock(hint=hint, source=source),))
+    return Msg(name=LONGHAUL, role="user", content=(HintBlock(hint=hint, source=source, tools=tuple(tools)),))
 
 
 def added_tools(names: Sequence[str]) -> Msg:
     """Tells the model at the end of its context that it has more tools. Each provider is shown them there in its own
     form (`activities.models.requests.late_tools`)."""
-    hint = HintBlock(hint=f"You have more tools from here on: {', '.join(names)}.", source="tools", tools=tuple(names))
-    return Msg(name=LONGHAUL, role="user", content=(hint,))
+    return hint_message(f"You have more tools from here on: {', '.join(names)}.", "tools", names)
 
 
 def cut_short(started_calls: Sequence[str]) -> str:
