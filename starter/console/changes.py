@@ -235,7 +235,7 @@ async def decide_edited(visit: Visit) -> Response:
         body: dict[str, Any] = {"call_id": call_id, "decision": "allow", "digest": digest or None}
         body["input"] = await asyncio.to_thread(edited, fields, call.input, form)
         if form.get("seen") != form_digest(fields, form):
-            visit.call("decide", body=body)  # who may not edit is told before they look it over
+            visit.call("decide", body=body)  # a person who may not edit reads so before they look it over
             changes = await asyncio.to_thread(changes_of, fields, form)
             return await _page(visit, call, fields, digest, changes=changes)
         made: Decided = await visit.ask("decide", body=body)

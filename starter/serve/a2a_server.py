@@ -27,13 +27,9 @@ from a2a.types import (
     AgentInterface,
     AgentSkill,
     CancelTaskRequest,
-    DeleteTaskPushNotificationConfigRequest,
     GetExtendedAgentCardRequest,
-    GetTaskPushNotificationConfigRequest,
     GetTaskRequest,
     HTTPAuthSecurityScheme,
-    ListTaskPushNotificationConfigsRequest,
-    ListTaskPushNotificationConfigsResponse,
     ListTasksRequest,
     ListTasksResponse,
     Message,
@@ -44,7 +40,6 @@ from a2a.types import (
     StringList,
     SubscribeToTaskRequest,
     Task,
-    TaskPushNotificationConfig,
     TaskState,
 )
 from a2a.utils.constants import (
@@ -168,7 +163,7 @@ async def answer(served: Served, caller: Caller, scope: Scope, receive: Receive,
 
 
 def _published(served: Served, agent: str) -> str:
-    """Raises Problem: of an agent that is not published nobody is told whether there is one."""
+    """Raises Problem, which does not say whether there is such an agent that is not published."""
     if agent not in served.published:
         raise Problem("not-found", f"agent: there is no agent {agent[:100]!r} here; its operator publishes others")
     return agent
@@ -177,7 +172,7 @@ def _published(served: Served, agent: str) -> str:
 def _card(served: Served, agent: str, request: Request) -> AgentCard:
     nobody = Call(served, served.local, {"agent": agent, "session": ""}, Requesting(), None, Headers())
     about = spec_to_begin(nobody, agent).description or f"The agent {agent}. It runs for as long as its work takes."
-    # A proxy that ends TLS says so. Whoever forges the header changes their own answer.
+    # A proxy that ends TLS says so. A client that forges the header changes its own answer.
     scheme = "https" if request.headers.get("x-forwarded-proto") == "https" else request.url.scheme
     url = f"{scheme}://{request.headers['host']}{served.root_path}/a2a/{quote(agent)}"
     return AgentCard(
@@ -350,29 +345,14 @@ class TaskRequests(RequestHandler):
         except (NoSession, NoWorker, TaskNotFoundError, TimeoutError):
             return None
 
-    async def on_create_task_push_notification_config(
-        self, params: TaskPushNotificationConfig, context: ServerCallContext
-    ) -> TaskPushNotificationConfig:
+    async def _refuse_push(self, params: object, context: ServerCallContext) -> NoReturn:
         del params, context
         _no_push()
 
-    async def on_get_task_push_notification_config(
-        self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext
-    ) -> TaskPushNotificationConfig:
-        del params, context
-        _no_push()
-
-    async def on_list_task_push_notification_configs(
-        self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
-    ) -> ListTaskPushNotificationConfigsResponse:
-        del params, context
-        _no_push()
-
-    async def on_delete_task_push_notification_config(
-        self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
-    ) -> None:
-        del params, context
-        _no_push()
+    on_create_task_push_notification_config = _refuse_push
+    on_get_task_push_notification_config = _refuse_push
+    on_list_task_push_notification_configs = _refuse_push
+    on_delete_task_push_notification_config = _refuse_push
 
     async def on_get_extended_agent_card(
         self, params: GetExtendedAgentCardRequest, context: ServerCallContext

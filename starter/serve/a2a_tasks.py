@@ -1,4 +1,4 @@
-"""Tasks of the Agent2Agent protocol as what they are here: replies of sessions, read anew for each request.
+"""Tasks of the Agent2Agent protocol as what they are here: replies of sessions, read again for each request.
 
 A context is a session, and a task is one of its replies. A task's id names both, so that each server finds it again and
 no server keeps any. What waits for somebody says so in words and as data; an unknown outcome is never left out.

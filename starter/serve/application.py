@@ -39,7 +39,7 @@ Answer = Callable[[Served, Caller, Scope, Receive, Send], Awaitable[None]]
 
 
 class RpcDoor:
-    """The one path of a protocol: lets in whoever has a token, whatever it is good for. What is asked there wants
+    """The one path of a protocol: lets in everybody who has a token, of any scope. What is asked there wants
     scopes."""
 
     def __init__(self, served: Served, load: Callable[[], Answer]) -> None:

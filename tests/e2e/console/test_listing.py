@@ -180,15 +180,22 @@ def lead_of_a_scribe(folder: Path, *also: dict[str, Any]) -> str:
     return agent(folder, {"tool_calls": [starts, *also]}, {"text": "Done."}, name="lead", more=below)
 
 
+async def logging_the_moon(served: Address, path: str) -> str:
+    """The name of the lead, once the index knows that its sub-agent asks."""
+    name = path.rpartition("/")[2]
+    async with served.client() as ana:
+        await ana.post(f"{path}/messages", json={"messages": "Log the moon"})
+        await listed(ana, name)
+    return name
+
+
 @pytest.mark.proves("X15")
 async def test_a_lead_says_that_its_sub_agent_waits_and_has_it_below_itself(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
     path = lead_of_a_scribe(tmp_path)
-    name = path.rpartition("/")[2]
+    name = await logging_the_moon(served, path)
     async with served.client() as ana:
-        await ana.post(f"{path}/messages", json={"messages": "Log the moon"})
-        await listed(ana, name)
         alone = agent(tmp_path, {"text": "Lit."})
         await ana.post(f"{alone}/messages?wait=30", json={"messages": "Light it"})
     page = await signed_in("ana")
@@ -273,11 +280,7 @@ async def test_in_the_inbox_a_sub_agents_calls_stand_below_those_of_its_lead(
 async def test_what_a_sub_agent_waits_for_says_where_in_the_tree(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
-    path = lead_of_a_scribe(tmp_path)
-    name = path.rpartition("/")[2]
-    async with served.client() as ana:
-        await ana.post(f"{path}/messages", json={"messages": "Log the moon"})
-        await listed(ana, name)
+    name = await logging_the_moon(served, lead_of_a_scribe(tmp_path))
     page = await signed_in("ana")
     row = page.locator("#waiting [data-row]")
     await expect(row).to_contain_text(f"lead › scribe › Write, for {name}")
